@@ -51,9 +51,42 @@ def test_what_a_row_does_not_come_to_never_raises() -> None:
     assert holds("a <> 0 AND 7 % a = 1", pa.table(columns)).tolist() == [False, True, False, False]
 
 
+def test_a_value_that_no_row_comes_to_needs_no_room_in_the_type_that_all_have() -> None:
+    wide, whole = pa.array([2**63, 2**63, 5], pa.uint64()), [1, 2, None]
+    assert of("CASE WHEN i > 0 THEN i ELSE u END", u=wide, i=whole) == [1, 2, 5]
+    assert of("COALESCE(i, u)", u=wide, i=whole) == [1, 2, 5]
+    events = {"ts": [1, 2, 3], "u": wide, "i": whole}
+    first = sw.Query(sw.last("i").coalesce(sw.last("u")), sw.Rows(1), name="q")
+    assert sw.evaluate(first, events)["q"].to_pylist() == [1, 2, 5]
+    with pytest.raises(sw.SumOverflow, match="does not fit int64"):
+        sw.evaluate(sw.Query(sw.last("u").coalesce(sw.last("i")), sw.Rows(1)), events)
+    with pytest.raises(sw.BadEvents, match=r"of row 1, where i = -1, u = 9223372036854775808: CASE"):
+        of("IF(i > 0, i, u)", u=wide, i=[1, -1, 1])
+    text = "CASE WHEN a = 0 THEN '2020-01-05' WHEN 7 % a = 0 THEN t ELSE t END"  # beside a time, also step by step
+    noon = datetime.datetime(2020, 1, 1, 12)
+    assert of(text, a=[0, 1], t=[noon, noon]) == [datetime.datetime(2020, 1, 5), noon]
+
+
+def test_a_time_that_python_can_not_show_is_shown_as_it_is_kept() -> None:
+    far = pa.array([1, 2**62], pa.timestamp("s"))
+    with pytest.raises(sw.BadEvents, match=r"row 1, where t = 4611686018427387904, u = .*: t > u: .*out of bounds"):
+        of("t > u", t=far, u=pa.array([1, 1], pa.timestamp("ns")))
+
+
 def test_what_a_narrower_float_has_no_room_for_is_null_if_it_is_tried() -> None:
     assert of("TRY_CAST(f AS FLOAT)", f=[1.5, 1e300, math.inf, None, -1e39]) == [1.5, None, math.inf, None, None]
     assert of("TRY_CAST(1e300 AS FLOAT)", f=[1]) == [None]
+
+
+def test_what_is_rounded_to_the_end_of_a_type_is_cast_beside_what_is_not() -> None:
+    assert of("TRY_CAST(f AS TINYINT)", f=[-128.5, 127.5, -128.51]) == [-128, None, None]
+    m = [Decimal("-0.05"), Decimal("255.49"), Decimal("255.50")]
+    assert of("TRY_CAST(m AS UTINYINT)", m=m) == [0, 255, None]
+
+
+def test_a_decimal_is_true_unless_it_is_0() -> None:
+    assert of("CAST(m AS BOOLEAN)", m=[Decimal("0.5"), Decimal("0.0"), None]) == [True, False, None]
+    assert of("TRY_CAST(m AS BOOLEAN)", m=[Decimal("0.5"), Decimal("0.0"), None]) == [True, False, None]
 
 
 def test_whole_numbers_that_are_too_large_compute_with_floats() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -191,6 +192,16 @@ def test_one_that_comes_later_begins_with_the_next_event_or_shares_what_is_there
     engine.unregister("first")
     engine.append({"ts": [4], "x": [5]})
     assert (engine.lookup("shared"), engine.lookup("later")) == (2.0, 5)
+
+
+@pytest.mark.parametrize("stream", ["(SELECT * FROM t WHERE x > 0) [UNBOUNDED]", "t [UNBOUNDED, EVERY 2 TUPLES]"])
+@pytest.mark.parametrize("day", [datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1)])
+def test_one_over_ticks_or_chosen_events_that_comes_later_is_whole_since_then(stream: str, day: Any) -> None:
+    engine = sw.Engine()
+    engine.register("SELECT COUNT(*) AS n FROM t [ROWS 2]")
+    engine.append({"ts": [day], "x": [1]})
+    engine.register(f"SELECT SUM(x) AS later FROM {stream}")
+    assert engine.stats()["complete_since"] == {"n": None, "later": day}
 
 
 def test_rules_over_unbounded_windows_are_looked_up_and_told() -> None:

@@ -35,7 +35,7 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
     "/": arithmetic.divide,
     "neg": arithmetic.negate,
     "abs": arithmetic.absolute,
-    "coalesce": lambda *each: pc.coalesce(*_alike(each)),
+    "coalesce": lambda *each: _coalesced(each),
     "and": lambda *each: reduce(pc.and_kleene, each),
     "or": lambda *each: reduce(pc.or_kleene, each),
     "not": pc.invert,
@@ -133,6 +133,18 @@ def _is_time(value: Any) -> bool:
 
 def _is_column(value: Any) -> bool:
     return isinstance(value, pa.Array | pa.ChunkedArray | pa.Scalar)
+
+
+def _coalesced(values: tuple[Any, ...]) -> Any:
+    """The first that is not null. What is not taken needs no room in the type that all have."""
+    try:
+        return pc.coalesce(*_alike(values))
+    except pa.ArrowInvalid:
+        taken, left = pa.scalar(False), []
+    for each in values:
+        left.append(pc.if_else(taken, pa.scalar(None, each.type), each))
+        taken = pc.or_(taken, pc.is_valid(each))
+    return pc.coalesce(*_alike(tuple(left)))
 
 
 def _alike(values: tuple[Any, ...]) -> list[Any]:

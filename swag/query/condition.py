@@ -15,6 +15,8 @@ _TESTS = (">", ">=", "<", "<=")
 EXAMPLES = 'having=(">", 10_000), or (">=", v), ("<", v), ("<=", v), ("between", low, high)'
 EQUAL = "having=sw.count().eq(5), or .ne(5): == compares queries, not answers"
 
+BESIDE = "a number beside numbers, text in '…' beside text, DATE '2024-03-01' beside dates"
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -40,7 +42,10 @@ class Condition:
             else:
                 passed = compared(self.op, answers, self.low)
         except (pa.ArrowException, TypeError, OverflowError):
-            raise BadType(f"having {self}: an answer of type {answers.type} can not be compared with that.") from None
+            shown = " and ".join(map(repr, self.written[1:]))
+            raise BadType(
+                f"having: an answer of type {answers.type} can not be compared with {shown}.", BESIDE
+            ) from None
         return np.asarray(pc.fill_null(passed, False))
 
 

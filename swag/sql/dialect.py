@@ -19,6 +19,7 @@ from swag.sql.hints import GROUPED, STATEMENT, WORDS
 from swag.sql.nodes import Clause, Over, Select
 from swag.sql.places import wrong
 from swag.sql.refusing import Refusing
+from swag.tables.expressions.compiling import BESIDE_TEXT
 
 _COMPUTING = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DPIPE, TokenType.MOD)
 
@@ -232,11 +233,13 @@ class Parser(Clauses, Refusing, DuckDBParser):
                 over["window"] = self._own_window()
             else:
                 break
-        if self._match_text_seq("IGNORE", "NULLS", advance=False) or self._match_text_seq(
-            "RESPECT", "NULLS", advance=False
-        ):
-            self.unsupported(f"{self._curr.text.upper()} NULLS", self.of_nulls)
+        if self.word in ("IGNORE", "RESPECT") and self._next.text.upper() == "NULLS" and not self._of_outer(over):
+            self.unsupported(f"{self.word} NULLS", self.of_nulls)
         return self.expression(Over(this=this, **over)) if over else this
+
+    def _of_outer(self, over: dict[str, Any]) -> bool:
+        """Is IGNORE NULLS after a call, maybe with a window, of the call around it, which reads it?"""
+        return False
 
     def _filter(self) -> dict[str, Any]:
         """FILTER (WHERE …) of a call: the tree of its condition, and its text."""
@@ -265,6 +268,12 @@ class Parser(Clauses, Refusing, DuckDBParser):
         if clause.window is None or clause.every is not None:
             raise wrong(self.sql, start, "OVER takes a window.", "OVER [RANGE 5 MINUTES]; FREQUENCY stands after FROM")
         return clause.window
+
+    def _parse_primary(self) -> Any:
+        found = super()._parse_primary()
+        if isinstance(found, exp.Concat):  # no call, as those are plain: texts side by side
+            raise wrong(self.sql, self._prev.start, "a text right after another is not supported.", BESIDE_TEXT)
+        return found
 
     def _parse_bracket(self, this: Any = None) -> Any:
         if self._match(TokenType.L_BRACKET, advance=False) and self._next.text.upper() in WORDS:

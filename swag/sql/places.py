@@ -8,6 +8,10 @@ from typing import Any
 from swag.errors import BadEvents, BadSQL, BadType, UnknownColumn
 from swag.tables.expressions.expression import compiled
 
+_NO_NAMES = re.compile(r"""("[^"]*")|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/""", re.DOTALL)  # but the first
+_CURLED = "\u2018\u2019\u201c\u201d"
+_AS = re.compile(r"\bAS\s+\Z", re.IGNORECASE)
+
 
 def place(text: str, start: int) -> tuple[int, int]:
     """Line and column of an offset, both from 1; the end of the text is one column past its last character."""
@@ -24,11 +28,14 @@ def wrong(text: str, start: int, message: str, hint: str) -> BadSQL:
 
 
 def start_of_name(text: str, name: str) -> int | None:
-    """The offset at which the name of a column stands first, in quotes if it does anywhere; None: nowhere."""
+    """The offset at which a column is first read, in quotes if it is anywhere, neither in text nor after AS; None:
+    nowhere."""
+    bare = _NO_NAMES.sub(lambda found: found[1] or " " * len(found[0]), text)
     quoted = f'"{name}"'
-    pattern = re.escape(quoted) if quoted in text else rf"(?<!\w){re.escape(name)}(?!\w)"
-    found = re.search(pattern, text)
-    return None if found is None else found.start()
+    pattern = re.escape(quoted) if quoted in bare else rf"(?<!\w){re.escape(name)}(?!\w)"
+    found = [each.start() for each in re.finditer(pattern, bare)]
+    read = [each for each in found if not _AS.search(bare, 0, each)]
+    return next(iter(read or found), None)
 
 
 def start_of_sql(text: str, sql: str) -> int | None:
@@ -50,7 +57,16 @@ def placed(text: Any) -> Iterator[None]:
         if start is None:
             raise
         line, column = place(text, start)
-        raise type(why)(f"line {line}, column {column}: {why.message}", why.hint) from None
+        raise type(why)(f"line {line}, column {column}: {why.message}", why.hint or _instead(text, why)) from None
+
+
+def _instead(text: str, why: Any) -> str:
+    """What to write for a column that is not there: a condition on an answer, or text in straight quotes."""
+    name = getattr(why, "name", "")
+    if name[:1] and name[0] in _CURLED:
+        return f"{name.strip(_CURLED)!r} in straight quotes, which is text"
+    of_answer = name and re.search(rf'\bAS\s+"?{re.escape(name)}(?!\w)', text, re.IGNORECASE)
+    return f"HAVING {name} > 1, for a condition on the answer; WHERE and aggregates read events" if of_answer else ""
 
 
 def _start(text: str, name: str, sql: str) -> int | None:

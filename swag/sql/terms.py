@@ -79,7 +79,8 @@ class Terms:
             return quoted(self.column(inner, what, hint))
         if isinstance(node, exp.Literal | exp.Star | exp.Column | Over) or _is_aggregate(inner):
             raise self._no_column(node, what, hint)
-        return self._of_events(node, _sql(node), f"{what}(…)", what)
+        found = self._of_events(node, _sql(node), f"{what}(…)", what)
+        return f"({found})" if found.isidentifier() else found  # TRUE, NULL: as plain words they would be columns
 
     def _no_column(self, node: Node, what: str, hint: str) -> BadSQL:
         """The error for something else than a column where `what` takes columns by name."""

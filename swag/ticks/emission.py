@@ -18,9 +18,10 @@ from swag.errors import OutOfOrder, SwagError
 from swag.query.as_json import every_to_json, source_to_json
 from swag.query.every import Every
 from swag.query.groupings import By, levels
-from swag.query.lowering import depth
+from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
+from swag.query.windows import Rows, whole_from
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
 from swag.ticks.inside.answer_streams import Answers
@@ -311,10 +312,10 @@ class Emission(Inside):
         rows there were before, so that they are never claimed to be: it is always later than now."""
         if clock is None or name not in self.since:
             return None
-        far = depth([query], clock.unit)
-        if far.rows:
-            return clock.value(min(max(self.core.time.now, self.since[name]) + 1, LATEST))
-        return clock.value(min(self.since[name] + far.time, LATEST))
+        since, windows = self.since[name], [each.window for each in simple_ones([query])]
+        if any(isinstance(each, Rows) for each in windows):
+            return clock.value(min(max(self.core.time.now, since) + 1, LATEST))
+        return clock.value(min(max(whole_from(each, since, clock) for each in windows), LATEST))
 
     @property
     def undelivered(self) -> int:

@@ -44,6 +44,25 @@ def test_what_is_no_text_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("marked", "hint"),
+    [
+        ("SELECT SUM(x) AS v /* v isn't x */ FROM t [ROWS 2] WHERE k = 'v' AND ¦v > 3", "HAVING v > 1"),
+        ("SELECT SUM(x) AS v FROM t [ROWS 2] WHERE k = ¦\u2018a\u2019", "'a' in straight quotes, which is text"),
+    ],
+)
+def test_a_column_that_is_not_there_is_said_where_it_is_read_with_what_was_meant(marked: str, hint: str) -> None:
+    with pytest.raises(sw.UnknownColumn) as found:
+        sw.evaluate(marked.replace("¦", ""), {"ts": [1], "k": ["a"], "x": [1]})
+    assert str(found.value).startswith(f"line 1, column {marked.index('¦') + 1}: ")
+    assert found.value.hint.startswith(hint)
+
+
+def test_text_right_after_text_is_refused_in_python_too() -> None:
+    with pytest.raises(sw.BadQuery, match="a text right after another"):
+        sw.Query(sw.count(), sw.Rows(2), where="k IN ('a' 'b')")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'SELECT SUM(x) AS s FROM t [ROWS 2]\nWHERE k = "a"',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,44 @@ def test_first_and_last_value_keep_nulls_unless_they_are_told_not_to() -> None:
     assert column(f"SELECT LAST_VALUE(x) {window} FROM t", events) == [None] * 3
 
 
+def test_nulls_are_ignored_of_expressions_of_any_kind() -> None:
+    events = {"ts": [1, 2, 3], "x": [None, -2, 3]}
+    for value, expected in (("ABS(x)", [None, 2, 3]), ("CASE WHEN x < 0 THEN 1 END", [None, 1, 1])):
+        assert column(f"SELECT LAST_VALUE({value} IGNORE NULLS) OVER (ORDER BY ts) FROM t", events) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"), [("COUNT_IF(TRUE)", 2), ("BOOL_AND(FALSE)", False), ("COUNT(NULL)", 0), ('MAX("TRUE")', 5)]
+)
+def test_a_constant_in_an_aggregate_is_no_column(call: str, expected: Any) -> None:
+    events = {"ts": [1, 2], "TRUE": [4, 5]}
+    assert column(f"SELECT {call} OVER () FROM t", events) == [expected] * 2
+    [query] = sw.sql(f"SELECT {call} AS n FROM t [ROWS 2]")
+    assert sw.evaluate(query, events)["n"][1].as_py() == expected
+    assert sw.sql(str(query)) == [query]
+
+
 def test_a_default_of_lag_is_for_rows_that_are_not_there_not_for_nulls() -> None:
     assert column("SELECT LAG(x, 1, 0) OVER (ORDER BY ts) FROM t", {"ts": [1, 2, 3], "x": [None, 5, 6]}) == [0, None, 5]
+
+
+def test_a_time_that_is_cut_off_behind_an_interval_is_compared_in_an_engine() -> None:
+    engine = sw.Engine()
+    cut = "DATE_TRUNC('day', MAX(u) OVER w - INTERVAL 2 DAYS)"
+    engine.register(f"SELECT {cut} < MAX(u) OVER w AS v FROM t WINDOW w AS (ORDER BY ts)")
+    engine.append({"ts": [1], "u": [datetime.datetime(2024, 3, 1, 9)]})
+    assert engine.lookup("v") is True
+
+
+@pytest.mark.parametrize("text", ["DATE_TRUNC('day', o)", "DATE_DIFF('hour', o, o)", "o AT TIME ZONE 'UTC'"])
+def test_a_time_of_day_is_of_no_day(text: str) -> None:
+    with pytest.raises(sw.BadType, match=r"time64\[us\] is no date, and no time of one"):
+        column(f"SELECT COUNT(*) OVER (), {text} FROM t", {"ts": [1], "o": [datetime.time(9)]})
+
+
+def test_a_default_of_lag_may_be_a_call() -> None:
+    events = {"ts": [1, 2], "s": ["a", "b"]}
+    assert column("SELECT LAG(s, 1, CONCAT('x', s)) OVER (ORDER BY ts) FROM t", events) == ["xa", "a"]
 
 
 def test_the_nth_value_is_that_of_the_frame_not_of_the_partition() -> None:

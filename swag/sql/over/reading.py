@@ -172,6 +172,11 @@ class OverParser(Parser):
             found.meta["end"] = self._prev.end
         return found
 
+    def _of_outer(self, over: dict[str, Any]) -> bool:
+        """FIRST_VALUE(ABS(x) IGNORE NULLS)"""
+        after = self._tokens[self._index + 2 : self._index + 3]
+        return not over and bool(after) and after[0].token_type in (TokenType.R_PAREN, TokenType.COMMA)
+
     def _own_window(self) -> Any:
         """What follows OVER: a window in parentheses, or the name of one that WINDOW defines."""
         if self._match(TokenType.L_BRACKET, advance=False):

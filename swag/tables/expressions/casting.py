@@ -79,7 +79,10 @@ def _plausible(values: pa.Array, to: pa.DataType) -> pa.Array:
     if not pa.types.is_integer(to) or not is_numeric(kind):
         return pa.scalar(True)
     info = np.iinfo(to.to_pandas_dtype())
-    most, least = (pa.scalar(int(end), pa.uint64() if end > 2**63 else pa.int64()) for end in (info.max, info.min))
+    if pa.types.is_integer(kind):
+        most, least = (pa.scalar(int(end), pa.uint64() if end > 2**63 else pa.int64()) for end in (info.max, info.min))
+    else:  # which may be rounded to one of the ends
+        most, least = pa.scalar(float(info.max) + 0.5), pa.scalar(float(info.min) - 0.5)
     return pc.and_kleene(compared("<=", values, most), compared(">=", values, least))
 
 
@@ -190,7 +193,7 @@ def _number(values: Any, to: pa.DataType) -> Any:
     """Numbers, true and false cast to one another, rounded as DuckDB does."""
     kind = values.type
     if pa.types.is_boolean(to):
-        return pc.not_equal(values, pc.cast(pa.scalar(0), kind))
+        return pc.not_equal(values, pc.cast(pa.scalar("0"), kind))  # 0 itself fits no decimal of few digits
     if pa.types.is_boolean(kind):
         return _number(pc.cast(values, pa.int64()), to) if pa.types.is_decimal(to) else pc.cast(values, to)
     if pa.types.is_floating(to):

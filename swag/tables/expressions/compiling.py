@@ -27,6 +27,7 @@ TYPES: dict[str, pa.DataType] = {
     "TIMESTAMP_S": pa.timestamp("s"), "TIMESTAMP_MS": pa.timestamp("ms"), "TIMESTAMP_NS": pa.timestamp("ns"),
     "TIME": pa.time64("us"),
 }  # fmt: skip
+BESIDE_TEXT = "a comma between them: IN ('a', 'b'); 'a' || 'b' joins texts"
 COMPARED = {"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ", "NullSafeNEQ", "Nullif", "In"}
 IN_INT64 = {"Add", "Sub", "Mul", "Mod", "IntDiv", "Greatest", "Least"}  # of whole numbers
 AGGREGATES = {"Sum", "Avg", "Count", "Min", "Max", "First", "Last", "Median", "Quantile", "Stddev", "Variance"}
@@ -55,6 +56,8 @@ class Compiler:
             plain = node.copy()
             plain.set("negate", None)
             return self._called(OPERATIONS["Not"], node, [self.part(plain)])
+        if kind == "Concat" and "safe" not in node.args:  # of no call
+            raise BadQuery("a text right after another is not supported.", BESIDE_TEXT)
         if kind in SPECIAL:
             return SPECIAL[kind](self, node)
         operation = CALLS.get(node.name.upper()) if kind == "Anonymous" else OPERATIONS.get(kind)
@@ -110,7 +113,7 @@ class Compiler:
         conditions = [self._condition(node.this, each.this) for each in node.args["ifs"]]
         values = [self.part(each.args["true"]) for each in node.args["ifs"]]
         default = node.args.get("default")
-        return logic.case(list(zip(conditions, values, strict=True)), default and self.part(default))
+        return logic.case(list(zip(conditions, values, strict=True)), default and self.part(default), written(node))
 
     def _condition(self, subject: Any, value: Any) -> Part:
         """CASE x WHEN value is CASE WHEN x = value."""
@@ -121,11 +124,12 @@ class Compiler:
     def choice(self, node: Any) -> Part:
         _understood(node, {"this", "true", "false"})
         default = node.args.get("false")
-        return logic.case([(self.part(node.this), self.part(node.args["true"]))], default and self.part(default))
+        branches = [(self.part(node.this), self.part(node.args["true"]))]
+        return logic.case(branches, default and self.part(default), written(node))
 
     def coalesce(self, node: Any) -> Part:
         _understood(node, {"this", "expressions"})
-        return logic.coalesce([self.part(each) for each in (node.this, *node.expressions)])
+        return logic.coalesce([self.part(each) for each in (node.this, *node.expressions)], written(node))
 
     def between(self, node: Any) -> Part:
         _understood(node, {"this", "low", "high", "symmetric"})

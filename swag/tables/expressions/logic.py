@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from swag.tables import arithmetic
 from swag.tables.comparing import compared
 from swag.tables.expressions import instants
-from swag.tables.expressions.rows import BatchRows, Part, RowFailed
+from swag.tables.expressions.rows import BatchRows, Part, RowFailed, applied
 from swag.tables.expressions.types import alike, is_numeric
 
 NOTHING = pa.NULL  # pa.scalar would import pandas, half a second that all would pay
@@ -136,16 +136,16 @@ def _true(values: Any, rows: BatchRows) -> np.ndarray:
 # -- CASE, COALESCE ---------------------------------------------------------------------------------------------------
 
 
-def case(branches: Sequence[tuple[Part, Part]], default: Part | None) -> Part:
-    """CASE WHEN … THEN … ELSE … END."""
+def case(branches: Sequence[tuple[Part, Part]], default: Part | None, what: str) -> Part:
+    """CASE WHEN … THEN … ELSE … END. what: how it is written."""
     last = default or (lambda rows: NOTHING)
 
     def chosen(rows: BatchRows) -> Any:
         try:
             conditions = [truth(condition(rows)) for condition, _ in branches]
             return _choose(conditions, alike(*(value(rows) for _, value in branches), last(rows)))
-        except RowFailed:
-            return _step_by_step(branches, last, rows)
+        except (RowFailed, pa.ArrowInvalid):  # what can not be computed, or has no room in the type that all have
+            return _step_by_step(branches, last, rows, what)
 
     return chosen
 
@@ -157,7 +157,7 @@ def _choose(conditions: list[Any], values: list[Any]) -> Any:
     return found
 
 
-def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: BatchRows) -> pa.Array:
+def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: BatchRows, what: str) -> pa.Array:
     """CASE, each branch computed of those rows only that come to it."""
     left, places, pieces = np.arange(rows.count), [], []
     for condition, value in branches:
@@ -166,43 +166,53 @@ def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: Batch
         places.append(left[taken])
         pieces.append(_typed(value, rows.at(left[taken])))
         left = left[~taken]
-    return _put_together([*pieces, _typed(last, rows.at(left))], [*places, left])
+    return _put_together([*pieces, _typed(last, rows.at(left))], [*places, left], rows, what)
 
 
-def coalesce(values: Sequence[Part]) -> Part:
-    """The first that is not null."""
+def coalesce(values: Sequence[Part], what: str) -> Part:
+    """The first that is not null. what: how it is written."""
 
     def first(rows: BatchRows) -> Any:
         """COALESCE of a batch: of all rows at once; where that fails, of those rows only that were null so far."""
         try:
             return pc.coalesce(*alike(*(value(rows) for value in values)))
-        except RowFailed:
+        except (RowFailed, pa.ArrowInvalid):
             pass
         left, places, pieces = np.arange(rows.count), [], []
         for value in values:
-            found = _typed(value, rows.at(left))
-            there = np.asarray(pc.is_valid(found))
+            some = rows.at(left)
+            found = _typed(value, some)
+            there = np.asarray(some.whole(pc.is_valid(found)))
             places.append(left[there])
-            pieces.append(found.filter(pa.array(there)))
+            pieces.append(found if isinstance(found, pa.Scalar) else found.filter(pa.array(there)))
             left = left[~there]
-        return _put_together([*pieces, pa.nulls(left.size)], [*places, left])
+        return _put_together([*pieces, NOTHING], [*places, left], rows, what)
 
     return first
 
 
-def _typed(value: Part, rows: BatchRows) -> pa.Array:
+def _typed(value: Part, rows: BatchRows) -> Any:
     """Where no row comes, nothing is computed but the type."""
     try:
-        return rows.whole(value(rows))
+        return value(rows)
     except RowFailed:
         if rows.count:
             raise
-        return pa.nulls(0)
+        return NOTHING
 
 
-def _put_together(pieces: list[pa.Array], places: list[np.ndarray]) -> pa.Array:
-    """Pieces of rows, each where it belongs."""
+def _put_together(pieces: list[Any], places: list[np.ndarray], rows: BatchRows, what: str) -> pa.Array:
+    """Pieces of rows, each where it belongs, in the type that they have together. A constant stays one until then."""
     order = np.concatenate(places)
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
-    return pa.concat_arrays(alike(*pieces)).take(pa.array(back))
+    kinds = [each if isinstance(each, pa.Scalar) else each.slice(0, 0) for each in pieces]
+
+    def beside(number: int, piece: Any) -> Any:
+        return alike(*kinds[:number], piece, *kinds[number + 1 :])[number]
+
+    found = []
+    for number, (piece, place) in enumerate(zip(pieces, places, strict=True)):
+        some = rows.at(place)
+        found.append(some.whole(applied(partial(beside, number), what, some, [piece])))
+    return pa.concat_arrays(found).take(pa.array(back))

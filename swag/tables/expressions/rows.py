@@ -28,6 +28,13 @@ class RowFailed(Exception):
         self.shown = f", where {shown}" if shown else ""
 
 
+def _shown(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):  # a time that Python's do not reach, as it is kept
+        return value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32()).as_py()
+
+
 class Unfit(pa.ArrowTypeError):  # type: ignore[misc]
     """An expression can not be computed of operands of these types, whatever their values; and what to write."""
 
@@ -58,8 +65,9 @@ class BatchRows:
         return row if self.places is None else int(self.places[row])
 
     def failed(self, row: int, what: str, why: str) -> RowFailed:
-        values = self.table.slice(row, 1).to_pylist() if row < self.count else []
-        return RowFailed(self.place(row) if row < self.count else row, what, why, values[0] if values else {})
+        there = row < self.count
+        values = {name: _shown(self.table.column(name)[row]) for name in self.table.column_names} if there else {}
+        return RowFailed(self.place(row) if there else row, what, why, values)
 
     def whole(self, values: Any) -> pa.Array:
         """A value for each row, also where they are all the same."""

@@ -163,6 +163,14 @@ def _instant(a: Any) -> Any:
     return pc.cast(a, pa.timestamp("s")) if pa.types.is_null(a.type) or pa.types.is_date(a.type) else a
 
 
+def _day_and_time(a: Any) -> Any:
+    """Values as timestamps; times of day and intervals are of no day."""
+    a = _instant(a)
+    if not pa.types.is_timestamp(a.type):
+        raise pa.ArrowTypeError(f"{a.type} is no date, and no time of one")
+    return a
+
+
 def epoch(a: Any) -> Any:
     """Seconds since 1970, or of an interval, as a float."""
     a = _instant(a)
@@ -180,7 +188,7 @@ def truncated(unit: str) -> Callable[[Any], Any]:
         return pc.floor_temporal(a, unit=unit.lower(), week_starts_monday=True)
 
     def cut_off(a: Any) -> Any:
-        a = _instant(a)
+        a = _day_and_time(a)
         if a.type.tz is None:
             return floor(a)
         shown = pc.local_timestamp(a)  # Arrow refuses to cut off a time that clocks show twice
@@ -197,7 +205,7 @@ def difference(unit: str) -> Callable[[Any, Any], Any]:
     between, cut = _BETWEEN[unit.upper()], truncated(unit)
 
     def counted(start: Any, end: Any) -> Any:
-        start, end = alike(*map(_instant, instants.beside(start, end)))
+        start, end = alike(*map(_day_and_time, instants.beside(start, end)))
         if start.type.tz is not None and unit.upper() in _UP_TO_HOURS:  # what passed, whatever clocks were set to
             start, end = (pc.cast(cut(each), pa.timestamp(each.type.unit)) for each in (start, end))
         return between(start, end)
@@ -209,7 +217,7 @@ def at_zone(zone: str) -> Callable[[Any], Any]:
     """ts AT TIME ZONE …: what its clocks show, or, of a time without zone, the instant at which they show it."""
 
     def moved(a: Any) -> Any:
-        a = _instant(a)
+        a = _day_and_time(a)
         if a.type.tz is None:
             return instants.in_zone(a, zone)
         return pc.local_timestamp(pc.cast(a, pa.timestamp(a.type.unit, zone)))

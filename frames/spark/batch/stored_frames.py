@@ -178,7 +178,7 @@ def summarize(
 
 def _filling(frames: DataFrame, events: DataFrame, ts: str, key: Key, layout: Layout) -> "FrameStream":
     """The events that frames are filled with. key: None: what the frames were found per, where the events have it."""
-    for each, what in ((frames, "frames"), (events, "events")):
+    for each, what in ((events, "events"), (frames, "frames")):
         schema.check_frame(each, what)
     by = [*filled_by(None, empty_frames(frames), events.columns)] if key is None else key
     stream = FrameStream.of(events, ts, by, layout)

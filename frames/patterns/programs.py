@@ -55,6 +55,7 @@ def programs(terms: PatternTerms, symbols: list[str], matches: list[tuple[Any, .
         Growing(
             np.array(kinds, np.int64), np.array(of, np.int64), np.array(read, np.int64), steps,
             np.array(starts, np.int64), np.array(writer.constants or [0.0]), np.zeros((0, 0)),
+            np.zeros((0, 0), bool),
         ),
     )  # fmt: skip
 

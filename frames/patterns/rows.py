@@ -94,12 +94,12 @@ def growing(pattern: Compiled, table: pa.Table) -> Growing:
     times = [each for each in arrays if each is not None and pa.types.is_temporal(each.type)]
     unit = max((getattr(each.type, "unit", "s") for each in times), key=UNITS.index, default="s")
     origin = min((int(_whole(each, unit).min()) for each in times if _is_instant(each) and _some(each)), default=0)
-    numbers = np.ones((len(arrays), table.num_rows))
+    numbers, there = np.ones((len(arrays), table.num_rows)), np.ones((len(arrays), table.num_rows), bool)
     for i, (text, each) in enumerate(zip(found.columns, arrays, strict=True)):
         if each is not None:
-            numbers[i] = _numbers(text or "", each, unit, origin)
-    kinds, of, columns, steps, starts, constants, _ = found.growing
-    return Growing(kinds, of, columns, steps, starts, constants, numbers)
+            numbers[i], there[i] = _numbers(text or "", each, unit, origin), each.is_valid()
+    kinds, of, columns, steps, starts, constants, _, _ = found.growing
+    return Growing(kinds, of, columns, steps, starts, constants, numbers, there)
 
 
 def try_numbers(pattern: Compiled, rows: pa.Table) -> None:

@@ -39,7 +39,8 @@ class Growing(NamedTuple):
     """Aggregates of the match so far, and programs over them, a row for each.
 
     kinds, symbols (-1: any row), columns: of each aggregate. steps: (what, operand) of all programs; starts: where that
-    of each symbol begins. constants: of all programs. values: of aggregates and programs, a row for each column.
+    of each symbol begins. constants: of all programs. values: of aggregates and programs, a row for each column; there:
+    which of them are not null.
     """
 
     kinds: np.ndarray
@@ -49,6 +50,7 @@ class Growing(NamedTuple):
     starts: np.ndarray
     constants: np.ndarray
     values: np.ndarray
+    there: np.ndarray
 
 
 class Stack(NamedTuple):
@@ -80,7 +82,8 @@ def opened(bits, choices, growing):
     kinds, symbols, columns = bare(growing.kinds), bare(growing.symbols), bare(growing.columns)
     steps, starts, constants = bare(growing.steps), bare(growing.starts), bare(growing.constants)
     bare_choices = Choices(bare(choices.labels), bare(choices.starts), bare(choices.behind))
-    return bare(bits), bare_choices, Growing(kinds, symbols, columns, steps, starts, constants, bare(growing.values))
+    values, there = bare(growing.values), bare(growing.there)
+    return bare(bits), bare_choices, Growing(kinds, symbols, columns, steps, starts, constants, values, there)
 
 
 @helper
@@ -171,18 +174,20 @@ def holds(position, row, depth, origin, bits, choices, rest):
 
 @helper
 def grow(growing, symbol, row, before, after):
-    """Aggregates of the match with one row more. Each: a number, and how many values it is of; null is NaN."""
+    """Aggregates of the match with one row more. Each: a number, and how many values it is of. A NaN stays in it."""
     for a in range(growing.kinds.size):
         kind, value, count = growing.kinds[a], before[a, 0], before[a, 1]
         if growing.symbols[a] == -1 or growing.symbols[a] == symbol:
-            x, by_place = growing.values[growing.columns[a], row], kind in (FIRST, LAST)
+            x, there = growing.values[growing.columns[a], row], growing.there[growing.columns[a], row]
+            by_place = kind in (FIRST, LAST)
             if by_place:
                 value = x if kind == LAST or count == 0 else value
-            elif x == x and count > 0:
-                value = min(value, x) if kind == MIN else max(value, x) if kind == MAX else value + x
-            elif x == x:
+            elif there and count > 0:
+                known = x == x and value == value and kind in (MIN, MAX)
+                value = value + x if not known else min(value, x) if kind == MIN else max(value, x)
+            elif there:
                 value = x
-            count += by_place or x == x
+            count += by_place or there
         after[a, 0], after[a, 1] = value, count
 
 

@@ -1,5 +1,6 @@
 """Patterns: leftmost, greedy, in order of preference, as SQL's MATCH_RECOGNIZE; against regular expressions, too."""
 
+import math
 import re
 
 import numpy as np
@@ -312,3 +313,12 @@ def test_a_pattern_that_reads_no_column_counts_rows_in_any_order():
     for ts in (1, 2, 3):
         detector.push({"ts": [ts]})
         assert detector.punctuate(ts)["n"].to_pylist() == [2] * (ts == 2)
+
+
+@pytest.mark.parametrize("condition", ["x < AVG(A.x)", "x <> SUM(A.x)", "x <= MAX(A.x)", "x >= MIN(A.x)"])
+def test_a_nan_stays_in_what_the_match_has_so_far_and_a_null_is_left_out(condition):
+    events = {"ts": [1, 2, 3], "x": pa.array([0.5, math.nan, 0.5 if ">" in condition else 0.0])}
+    pattern = fr.Pattern("A A B", {"B": condition})
+    assert fr.detect(pattern, events).num_rows == 0
+    assert fr.detect(pattern, {**events, "x": pa.array([0.5, None, 0.0 if "<" in condition else 0.5])}).num_rows == 1
+    assert fr.detect(fr.Pattern("A A B", {"B": "COUNT(A.x) = 2"}), events).num_rows == 1

@@ -107,7 +107,11 @@ class Engine:
 
         A statement may read the answers of another by its name, as a stream: FROM the_name [ROWS 3].
         """
-        given = to_register(query, self.ts, self._streams.queries) if isinstance(query, str) else query
+        with placed(query):
+            given = to_register(query, self.ts, self._streams.queries) if isinstance(query, str) else query
+            return self._register(given)
+
+    def _register(self, given: Any) -> str | list[str]:
         queries: list[Any] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
         check_names(queries, self._streams.queries, also=(OverFrames,))
         queries = [each.named() if isinstance(each, OverFrames) else each for each in queries]
@@ -115,8 +119,7 @@ class Engine:
             self._check_grouping(each)
         check_apart(queries, self.ts, self._streams.default, self._streams.queries, self._streams.streams)
         self._others.check(queries)
-        with placed(query):
-            self._arrivals.add(queries)
+        self._arrivals.add(queries)
         self._others.note(queries)
         return queries[0].label if isinstance(given, Query | OverFrames) else [q.label for q in queries]
 

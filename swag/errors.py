@@ -14,9 +14,11 @@ class SwagError(Exception):
     "5m", "90 seconds", "PT5M"
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", name: str = "", about: str = "") -> None:
+        """name: of the column, or of the queries that share it, where that is why; about: so the SQL that can not be
+        computed, or the duration that can not be taken."""
         super().__init__(f"{message} Hint: {hint}" if hint else message)
-        self.message, self.hint = message, hint
+        self.message, self.hint, self.name, self.about = message, hint, name, about
 
     def __str__(self) -> str:  # KeyError would show the repr
         return str(self.args[0])
@@ -56,9 +58,6 @@ class BadType(SwagError, TypeError):
     swag.errors.BadType: ...
     """
 
-    name: str = ""  # of the column, where that is why
-    about: str = ""  # the SQL that can not be computed, where that is why
-
 
 class BadEvents(SwagError, ValueError):
     """Events that can not be taken: a null timestamp or key, columns of unequal length.
@@ -69,8 +68,6 @@ class BadEvents(SwagError, ValueError):
     swag.errors.BadEvents: ...
     """
 
-    about: str = ""  # the SQL that can not be computed of a row, where that is why
-
 
 class UnknownColumn(SwagError, KeyError):
     """The events lack a column that a query, `ts` or `key` names.
@@ -80,8 +77,6 @@ class UnknownColumn(SwagError, KeyError):
     Traceback (most recent call last):
     swag.errors.UnknownColumn: query "v" sums "volum", but the events have: ts, volume. ...
     """
-
-    name: str = ""  # that was looked for
 
 
 class UnknownQuery(SwagError, KeyError):

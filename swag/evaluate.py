@@ -159,7 +159,8 @@ def _evaluate_alone(
 def asked_queries(queries: Any) -> list[Any]:
     """What was asked for, as a list: queries, or one over frames. Their names are found to be apart."""
     if isinstance(queries, str):
-        queries = sql(queries)
+        with placed(queries):
+            return asked_queries(sql(queries))
     if isinstance(queries, Query | Events | OverFrames | OverStatement):
         return [queries]
     asked = queries if isinstance(queries, list) else as_list(queries, "queries", example_of(queries, EXAMPLE))

@@ -1,5 +1,6 @@
 """Decimals: sum, min, max, first, last, arg_max and arg_min are exact decimals, everything else floats."""
 
+import math
 import statistics
 from decimal import Decimal
 from typing import Any
@@ -29,6 +30,7 @@ FLOATS: dict[str, tuple[Any, Any]] = {
     "cov": (sw.cov("c", "c", ddof=0), lambda xs: float(statistics.pvariance(xs))),
     "wmean": (sw.wmean("c", "one"), lambda xs: float(statistics.mean(xs))),
     "slope": (sw.slope("twice", "c"), lambda xs: 2.0 if len(set(xs)) > 1 else None),
+    "product": (sw.product("c"), lambda xs: math.prod(map(float, xs))),
     "decayed": (sw.decayed_sum("c", half_life=10**12), lambda xs: float(sum(xs))),
 }  # fmt: skip
 AGGREGATES = EXACT | FLOATS
@@ -50,6 +52,8 @@ def right(values: list[Any], name: str) -> Any:
 def agrees(found: Any, wanted: Any, name: str, values: list[Any]) -> bool:
     if name in EXACT or wanted is None or found is None:
         return found == wanted or (name == "slope" and (found is None or found != found))
+    if name == "product":
+        return bool(found == pytest.approx(wanted, rel=1e-12))
     scale = max((abs(float(value)) for value in values if value is not None), default=1) ** (2 if "v" in name else 1)
     return bool(abs(found - wanted) <= 1e-9 * max(1, scale * len(values)))
 
@@ -101,7 +105,8 @@ def test_decimals_in_statements_conditions_and_functions_that_can_not_have_them(
     assert (found["s"], found["d"], round(found["m"], 12)) == (Decimal("2.75"), Decimal("5.5"), round(2.75 / 6, 12))
     having = sw.Query(sw.sum("c"), sw.Rows(3), name="q", having=(">", Decimal("2.75")))
     assert sw.evaluate(having, table)["q"].to_pylist() == [None, Decimal("3.75"), None]
-    with pytest.raises(sw.BadType, match=r'CAST\("c" AS DOUBLE\)'):
-        sw.evaluate(sw.Query(sw.product("c"), sw.Rows(3)), table)
-    product = sw.Query(sw.product("CAST(c AS DOUBLE)"), sw.Rows(3), name="q")
-    assert np.isclose(sw.evaluate(product, table)["q"][2].as_py(), -3.375)
+    for column in ("c", "CAST(c AS DOUBLE)", "c * 1.0"):
+        product = sw.Query(sw.product(column), sw.Rows(3), name="q")
+        assert np.isclose(sw.evaluate(product, table)["q"][2].as_py(), -3.375)
+    with pytest.raises(sw.BadType, match='takes true and false, but "c" is a column of type decimal'):
+        sw.evaluate(sw.Query(sw.count_if("c"), sw.Rows(3)), table)

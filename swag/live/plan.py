@@ -200,7 +200,7 @@ class Plan:
     def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: ChosenRows) -> None:
         """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
         for query in lifted:
-            values = found[query.aggregate.columns[0]].values
+            values = found[query.aggregate.columns[0]].scaled
             counts = chosen[self.mask(query, self.nullable_with(found))]
             rows = None if counts is None else np.flatnonzero(counts)
             check_lift(query.aggregate, f'query "{query.title}"', values if rows is None else values[rows], rows)

@@ -15,7 +15,7 @@ from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Arena, Column
-from swag.query.kind import HASHED, TIME, factors
+from swag.query.kind import HASHED, SCALED, TIME, factors
 from swag.tables import decay, decimals
 from swag.tables.columns import Clock, Field
 from swag.tables.decimals import limb_of
@@ -174,12 +174,14 @@ class Space:
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, hashes, or a limb
-    of decimals."""
+    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, hashes, or of
+    decimals themselves as floats or a limb."""
     if name in fields:
         return fields[name].values
     if name.endswith(HASHED):
         return hashed(fields[name.removesuffix(HASHED)])
+    if name.endswith(SCALED):
+        return fields[name.removesuffix(SCALED)].scaled
     decaying = decay.read(name)
     if decaying is not None:
         weighed = None if decaying.column is None else fields[decaying.column].floats

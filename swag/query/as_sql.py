@@ -189,13 +189,13 @@ def call(of: Aggregate) -> str:
 
 def column(of: str) -> str:
     """A column, or SQL over columns."""
-    found = None if of.isidentifier() else derived(of)
+    found = derived(of)
     return name(of) if found is None else sql_of(of) if found.columns else of  # COUNT(1) is that of all rows
 
 
 def predicate(of: str) -> str:
     """What is true or false of an event: SQL, in the one way that it is written, or a column."""
-    found = None if of.isidentifier() else derived(of)
+    found = derived(of)
     return name(of) if found is None else found.text
 
 

@@ -43,10 +43,14 @@ class Condition:
                 passed = compared(self.op, answers, self.low)
         except (pa.ArrowException, TypeError, OverflowError):
             shown = " and ".join(map(repr, self.written[1:]))
-            raise BadType(
-                f"having: an answer of type {answers.type} can not be compared with {shown}.", BESIDE
-            ) from None
+            wrong = f"having: an answer of type {answers.type} can not be compared with {shown}."
+            raise BadType(wrong, BESIDE, about=f"{self.op} {shown}") from None
         return np.asarray(pc.fill_null(passed, False))
+
+    def check(self, kind: pa.DataType) -> None:
+        """Refuse answers of a type that can not be compared so."""
+        if not pa.types.is_null(kind):
+            self.holds(pa.array([], kind))
 
 
 def condition(having: Any) -> Condition:

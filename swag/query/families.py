@@ -22,7 +22,8 @@
 Rows that do not count (a null in a column of the aggregate, a `where` that does not hold) are not in the positions.
 
 Of decimals of more digits than int64 has (swag/tables/decimals.py) sum and mean read "sum" of four limbs, what has an
-order reads numbers of words, as of text, and all else reads floats.
+order reads numbers of words, as of text, and all else reads floats. Products and functions of users read floats of all
+decimals.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +40,7 @@ from kernels.operators.shape import Shape
 from kernels.operators.skewness import Skewness
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
-from swag.query.kind import AS_FLOAT, KINDS, TIME, Part, Reads
+from swag.query.kind import AS_FLOAT, KINDS, SCALED, TIME, Part, Reads
 from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
@@ -67,17 +68,25 @@ OF_LIMBS = ("sum", "mean")  # kinds that add up decimals exactly
 
 def is_summed(aggregate: Aggregate) -> bool:
     """Does it compute with numbers? Others count values, compare them, or hand them back."""
-    return KINDS[aggregate.kind].degrees is not None and aggregate.method != "floor"
+    kind = KINDS[aggregate.kind]
+    return kind.scaled or (kind.degrees is not None and aggregate.method != "floor")
 
 
 def columns_kept(aggregate: Aggregate, kinds: Mapping[str, pa.DataType]) -> tuple[str, ...]:
-    """The columns that are kept for those of an aggregate: these themselves, unless they are wide decimals."""
-    wide = {name for name in aggregate.columns if name in kinds and is_wide(decoded_type(kinds[name]))}
-    if not wide or not is_summed(aggregate):
-        return aggregate.columns
-    if aggregate.kind in OF_LIMBS:
-        return limb_names(aggregate.columns[0])
-    return tuple(name + AS_FLOAT if name in wide else name for name in aggregate.columns)
+    """The columns that are kept for those of an aggregate. kinds: of its columns, as far as they are known."""
+    return tuple(each for name in aggregate.columns for each in kept_for(aggregate, name, kinds.get(name, pa.null())))
+
+
+def kept_for(aggregate: Aggregate, name: str, kind: pa.DataType) -> tuple[str, ...]:
+    """The same of one of its columns: this itself, unless it is one of decimals."""
+    kind = decoded_type(kind)
+    if not pa.types.is_decimal(kind) or not is_summed(aggregate):
+        return (name,)
+    if KINDS[aggregate.kind].scaled:
+        return (name + SCALED,)
+    if not is_wide(kind):
+        return (name,)
+    return limb_names(name) if aggregate.kind in OF_LIMBS else (name + AS_FLOAT,)
 
 
 def operator(part: Part) -> Any:
@@ -112,13 +121,15 @@ def reads_of(aggregate: Aggregate) -> dict[str, Reads]:
 def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[str]:
     """Refuse an aggregate over columns it can not be computed of. Returns those that it computes with, or compares; of
     others values are counted, or handed back."""
-    computed, degrees = [], KINDS[aggregate.kind].degrees
+    of = KINDS[aggregate.kind]
+    computed, is_of_decimals = [], of.scaled or of.degrees is not None
     for name, reads in reads_of(aggregate).items():
         kind = decoded_type(kinds[name])
-        if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
+        if of.tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
             raise BadType(
                 f'{aggregate} tells values of "{name}" apart, but of type {kind} none are known to be equal.',
                 "a column of numbers, text, times or booleans",
+                name,
             )
         if reads == "anything":
             continue
@@ -126,23 +137,26 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[s
         if reads == "booleans" and not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
             raise BadType(
                 f'{aggregate} takes true and false, but "{name}" is a column of type {kind}.',
-                f'make it one: pyarrow.compute.greater(events["{name}"], 0)',
+                f'"{name} > 0", or another condition',
+                name,
             )
-        if pa.types.is_decimal(kind) and reads != "booleans" and (reads == "what has an order" or degrees is not None):
-            continue  # whole numbers of their smallest unit
+        if pa.types.is_decimal(kind) and reads != "booleans" and (reads == "what has an order" or is_of_decimals):
+            if aggregate.user is not None:
+                try_out(aggregate, pa.float64())
+            continue
         if reads == "numbers" and not is_number(kind):
             as_number = pa.types.is_decimal(kind) or is_text(kind)
-            error = BadType(
+            raise BadType(
                 f'{aggregate} computes with "{name}", a column of type {kind}.',
                 f'CAST("{name}" AS DOUBLE)' if as_number else "cast it to float64 or int64",
+                name,
             )
-            error.name = name
-            raise error
         if not (is_number(kind) or is_discrete(kind) or (reads == "what has an order" and is_spelled(kind))):
             raise BadType(
                 f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',
                 "numbers, times and booleans have one, and to sw.min, sw.max and sw.arg_max text has, too; sw.first, "
                 "sw.last and sw.count take any type",
+                name,
             )
         if aggregate.user is not None:
             try_out(aggregate, kind)

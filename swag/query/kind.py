@@ -11,6 +11,7 @@ import numpy as np
 
 PRODUCT = " * "  # a product of two columns: "price * volume"
 AS_FLOAT = " * 1"
+SCALED = " as it is"  # a derived column: decimals as floats, where they are whole numbers of their smallest unit
 HASHED = (
     " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
 )
@@ -67,7 +68,8 @@ class Part:
         if self.family.endswith(ABOVE):
             of, key = Part(self.family.removesuffix(ABOVE), self.columns[:-1]), self.columns[-1]
             return f"{of} where {key[: -len(MORE)]} {key[-1]} c"
-        return f"{self.family}({', '.join(sql_of(name.removesuffix(AS_FLOAT)) for name in self.columns)})"
+        names = [sql_of(name.removesuffix(AS_FLOAT).removesuffix(SCALED)) for name in self.columns]
+        return f"{self.family}({', '.join(names)})"
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,10 @@ class Kind:
     at_ends: there are no partials: the rows at one end of the window are the answer. raw: what of them is kept, if not
     its columns. timed: answers depend on the time for which they are asked. counts: of no rows the answer is 0.
     tells_apart: values need not have an order, but two of them must be known to be equal or not. degrees: if all values
-    of a column grow tenfold, answers that are floats grow by this power of ten, for each column; None: it can not be
-    computed of decimals, which are whole numbers of their smallest units. lowers: where a kernel does the same as
-    `lower`, which way of kernels/windows/wide.py that is. into: the same as `lower`, into room for the answers, half a
+    of a column grow tenfold, answers that are floats grow by this power of ten, for each column; as decimals are whole
+    numbers of their smallest units. scaled: this is not known, and decimals are read as floats. Of kinds that are
+    neither there are no decimals, unless they compare or count them. lowers: where a kernel does the same as `lower`,
+    which way of kernels/windows/wide.py that is. into: the same as `lower`, into room for the answers, half a
     nanosecond less for each; and `of`, the places in its partials that it reads.
     """
 
@@ -150,6 +153,7 @@ class Kind:
     counts: bool = False
     tells_apart: bool = False
     degrees: tuple[int, ...] | None = None
+    scaled: bool = False
     lowers: int | None = None
     into: LowerInto | None = None
     of: tuple[int, ...] | None = None

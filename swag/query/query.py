@@ -344,7 +344,9 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = (), also: tupl
                 f"{query!r} is not a query.", example_of(query, 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
             )
         if query.label in seen or query.label in taken:
-            raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: AS, or sw.Query(…, name="…")')
+            raise BadQuery(
+                f'two queries are named "{query.label}".', 'name them apart: AS, or sw.Query(…, name="…")', query.label
+            )
         if query.label.startswith(HIDDEN):
             raise BadQuery(f'"{query.label}" is a name that the engine gives itself.', "begin it with a letter")
         seen.add(query.label)

@@ -80,7 +80,7 @@ class Terms:
         if isinstance(node, exp.Literal | exp.Star | exp.Column | Over) or _is_aggregate(inner):
             raise self._no_column(node, what, hint)
         found = self._of_events(node, _sql(node), f"{what}(…)", what)
-        return f"({found})" if found.isidentifier() else found  # TRUE, NULL: as plain words they would be columns
+        return f"({found})" if found.isidentifier() else found  # TRUE, NULL: as plain words columns may be called so
 
     def _no_column(self, node: Node, what: str, hint: str) -> BadSQL:
         """The error for something else than a column where `what` takes columns by name."""

@@ -30,7 +30,7 @@ from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
 from swag.stored.skew import Skew
 from swag.stored.sums import DecimalSums, IntegerSums, Sums, Variance, WeightedMean
-from swag.tables.columns import Field, as_table, column, decoded_type, is_discrete
+from swag.tables.columns import Field, as_table, column, is_discrete
 from swag.tables.decimals import is_wide
 from swag.tables.predicate import holds
 from swag.tables.times.points import is_point
@@ -206,10 +206,9 @@ class Evaluation:
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
         fields = {}
         for name in families.check_columns(aggregate, kinds):
-            if is_wide(decoded_type(kinds[name])) and families.is_summed(aggregate):
-                fields[name] = self.stored.summed(name, asked_by, aggregate.kind in families.OF_LIMBS)
-            else:
-                fields[name] = self.stored.field(name, asked_by)
+            kept = families.kept_for(aggregate, name, kinds[name])
+            as_it_came = kept == (name,)
+            fields[name] = self.stored.field(name, asked_by) if as_it_came else self.stored.summed(name, asked_by, kept)
         present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
         present |= {name: f.valid for name, f in fields.items()}
         kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}

@@ -13,7 +13,6 @@ from kernels.stored import edges
 from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
 from swag.query.groupings import By
-from swag.query.kind import AS_FLOAT
 from swag.query.windows import Since
 from swag.tables.columns import (
     Clock,
@@ -29,7 +28,7 @@ from swag.tables.columns import (
     valid_rows,
 )
 from swag.tables.columns import field as read_field
-from swag.tables.decimals import as_floats, exact, is_wide, limb, limb_names
+from swag.tables.decimals import as_floats, exact, is_wide, limb, limb_of
 from swag.tables.key_columns import joined
 from swag.tables.keys import KeyTable, is_spelled, joint_name
 
@@ -137,17 +136,17 @@ class Stored:
             self.fields[name] = (ranked_field if ranked else read_field)(self.table, name, asked_by)
         return self.fields[name]
 
-    def summed(self, name: str, asked_by: str, in_limbs: bool) -> Field:
-        """A column of decimals of many digits, as it is computed with: its limbs are there from then on, or it is as
+    def summed(self, name: str, asked_by: str, kept: tuple[str, ...]) -> Field:
+        """A column of decimals as it is computed with: from then on what is kept for it is there, its limbs or it as
         floats. Returns one of these."""
-        names = limb_names(name) if in_limbs else (name + AS_FLOAT,)
-        if names[0] not in self.fields:
+        if kept[0] not in self.fields:
             array = decoded(one_chunk(column(self.table, name, asked_by)))
             words, valid = exact(array, name), valid_rows(self.table, name, asked_by)
-            for i, each in enumerate(names):
-                values = limb(words, i) if in_limbs else as_floats(words, array.type.scale)
+            for each in kept:
+                part = limb_of(each)
+                values = as_floats(words, array.type.scale) if part is None else limb(words, part[1])
                 self.fields[each] = Field(np.ascontiguousarray(values), valid, array.type)
-        return self.fields[names[0]]
+        return self.fields[kept[0]]
 
     def present(self, name: str, asked_by: str) -> np.ndarray | None:
         return valid_rows(self.table, name, asked_by)

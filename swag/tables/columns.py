@@ -124,11 +124,8 @@ def column(table: pa.Table, name: str, asked_by: str, sql: str = "") -> pa.Chunk
     have = f"the events have: {', '.join(names)}" if names else "the events have no columns"
     near = nearest(name, names) if asked_by != "ts is" else _time_like(name, table)
     text = f"{name!r} in single quotes, which is text" if f'"{name}"' in sql else ""
-    missing = UnknownColumn(
-        f'{asked_by} "{name}", but {have}.', f"{near}, or {text}" if near and text else near or text
-    )
-    missing.name = name
-    raise missing
+    hint = f"{near}, or {text}" if near and text else near or text
+    raise UnknownColumn(f'{asked_by} "{name}", but {have}.', hint, name)
 
 
 def _time_like(name: str, table: pa.Table) -> str:
@@ -261,6 +258,13 @@ class Field:
         if self.exact is not None:
             return decimals.as_floats(self.exact, self.type.scale)
         return self.values.astype(np.float64, copy=False)
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """The values, but decimals as floats, not as whole numbers of their smallest unit."""
+        if not pa.types.is_decimal(self.type):
+            return self.values
+        return self.floats if self.exact is not None else self.floats / 10.0**self.type.scale
 
     def some(self, rows: np.ndarray) -> "Field":
         """Those in some rows."""

@@ -36,7 +36,7 @@ def events(digits: int, rows: int = 300) -> pa.Table:
 def queries(window: sw.Range | sw.Rows) -> list[sw.Query]:
     asked = {
         "sum": sw.sum("d"), "max": sw.max("d"), "arg": sw.arg_min("ts", "d"), "mean": sw.mean("d"), "std": sw.std("d"),
-        "spread": sw.max("d") - sw.min("d"), "first": sw.first("d"),
+        "spread": sw.max("d") - sw.min("d"), "first": sw.first("d"), "product": sw.product("d"),
     }  # fmt: skip
     return [sw.Query(what, window, name=name) for name, what in asked.items()]
 

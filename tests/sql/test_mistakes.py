@@ -57,6 +57,60 @@ def test_a_column_that_is_not_there_is_said_where_it_is_read_with_what_was_meant
     assert found.value.hint.startswith(hint)
 
 
+HAND = {"ts": [1, 2], "k": ["a", "b"], "x": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("marked", "says"),
+    [
+        ("SELECT SUM(x) AS a, MAX(x) AS ¦a FROM t [ROWS 2]", 'two queries are named "a"'),
+        ("SELECT SUM(x) AS a FROM t [ROWS 2];⏎SELECT MAX(x) AS ¦a FROM t [ROWS 2]", 'two queries are named "a"'),
+        ("SELECT SUM(x), ¦SUM(x) FROM t [ROWS 2]", 'two queries are named "sum(x)[ROWS 2]"'),
+        ("SELECT MEDIAN(¦k) FROM t [ROWS 2]", 'median(k) reads "k", a column of type string'),
+        ("SELECT MEDIAN(¦k) OVER (ORDER BY ts) FROM t", 'median(k) reads "k", a column of type string'),
+        ("SELECT COUNT_IF(¦x) FROM t [ROWS 2]", 'takes true and false, but "x" is a column of type double'),
+        ("SELECT SUM(x) FROM t [RANGE ¦5 MINUTES]", '"5m" is a duration, but ts is an integer'),
+        ("SELECT SUM(x) FROM t [ROWS 5 ] EVERY ¦90 SECONDS", '"90s" is a duration, but ts is an integer'),
+        ("SELECT DECAYED_SUM(x, ¦INTERVAL '2' HOUR) FROM t [ROWS 2]", '"2h" is a duration, but ts is an integer'),
+        ("SELECT COUNT(*) FROM t [FRAME SESSION ¦30 MINUTES]", '"30m" is a duration, but ts is an integer'),
+        ("SELECT SUM(x) OVER (ORDER BY ts RANGE ¦INTERVAL 5 MINUTES PRECEDING) FROM t", '"5m" is a duration'),
+        ("SELECT SUM(x) FROM t [ROWS 3] HAVING SUM(x) ¦> '3'", "an answer of type double can not be compared with '3'"),
+    ],
+)
+def test_what_only_events_show_is_said_where_it_is_written(marked: str, says: str) -> None:
+    before, text = marked.replace("⏎", "\n").split("¦")[0], marked.replace("⏎", "\n").replace("¦", "")
+    with pytest.raises(sw.SwagError, match=re.escape(says)) as found:
+        sw.evaluate(text, HAND)
+    line, column = before.count("\n") + 1, len(before.rsplit("\n", 1)[-1]) + 1
+    assert str(found.value).startswith(f"line {line}, column {column}: ")
+
+
+@pytest.mark.parametrize(
+    ("called", "hint"),
+    [
+        ("CAST('x' AS INT)", "12.5, a number"),
+        ("CAST('x' AS BOOLEAN)", "TRUE"),
+        ("CAST('x' AS DATE)", "DATE '2024-03-01', TIMESTAMP '2024-03-01 09:30:00'"),
+        ("REGEXP_MATCHES(k, '(')", r"REGEXP_MATCHES(s, '^a.*b$'), or '\(' for a parenthesis itself"),
+    ],
+)
+def test_what_to_write_instead_is_of_the_kind_that_is_wanted(called: str, hint: str) -> None:
+    with pytest.raises(sw.SwagError) as found:
+        sw.evaluate(f"SELECT COUNT({called}) FROM t [ROWS 2]", HAND)
+    assert found.value.hint == hint
+
+
+def test_a_condition_that_can_not_be_compared_is_refused_with_the_events() -> None:
+    engine = sw.Engine()
+    engine.register("SELECT SUM(x) AS s FROM t [ROWS 3] HAVING SUM(x) > '3'")
+    with pytest.raises(sw.BadType, match="can not be compared with '3'"):
+        engine.append(HAND)
+    engine.unregister("s")
+    engine.register("SELECT MAX(k) AS m FROM t [ROWS 3] HAVING MAX(k) > '3'")
+    engine.append(HAND)
+    assert engine.lookup("m") == "b"
+
+
 def test_text_right_after_text_is_refused_in_python_too() -> None:
     with pytest.raises(sw.BadQuery, match="a text right after another"):
         sw.Query(sw.count(), sw.Rows(2), where="k IN ('a' 'b')")

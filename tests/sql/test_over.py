@@ -93,6 +93,16 @@ def test_a_constant_in_an_aggregate_is_no_column(call: str, expected: Any) -> No
     assert sw.sql(str(query)) == [query]
 
 
+@pytest.mark.parametrize(("word", "expected"), [("TRUE", 2), ("false", 0), ("Null", 0), ("NOT false", 2)])
+def test_a_constant_in_python_is_one_too_unless_a_column_is_called_so(word: str, expected: int) -> None:
+    query = sw.Query(sw.count_if(word), sw.Rows(2), name="n")
+    for events, count in (({"ts": [1, 2]}, expected), ({"ts": [1, 2], word: [False, True]}, 1)):
+        engine = sw.Engine()
+        engine.register(query)
+        engine.append(events)
+        assert sw.evaluate(query, events)["n"][1].as_py() == engine.lookup("n") == count
+
+
 def test_a_default_of_lag_is_for_rows_that_are_not_there_not_for_nulls() -> None:
     assert column("SELECT LAG(x, 1, 0) OVER (ORDER BY ts) FROM t", {"ts": [1, 2, 3], "x": [None, 5, 6]}) == [0, None, 5]
 

@@ -27,4 +27,4 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
         return np.ldexp(factor, np.clip(power, -BEYOND, BEYOND)), n > 0
 
 
-register(Kind("product", lower, "product", statements=of_one(product, "PRODUCT")))
+register(Kind("product", lower, "product", scaled=True, statements=of_one(product, "PRODUCT")))

@@ -62,4 +62,4 @@ def lower_user(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tupl
     return out, n > 0
 
 
-register(Kind("aggregate", lower_user, "user", options=("user",)))
+register(Kind("aggregate", lower_user, "user", options=("user",), scaled=True))

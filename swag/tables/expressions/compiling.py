@@ -249,7 +249,9 @@ def _converted(node: Any, convert: Callable[[Any, pa.DataType], Any], to: pa.Dat
     try:
         return convert(pa.scalar(str(node.this.this)), to)
     except pa.ArrowInvalid as why:
-        raise BadQuery(f"{written(node)}: {why}.", "DATE '2024-03-01', TIMESTAMP '2024-03-01 09:30:00'") from None
+        timely = "DATE '2024-03-01', TIMESTAMP '2024-03-01 09:30:00'"
+        instead = timely if pa.types.is_temporal(to) else "TRUE" if pa.types.is_boolean(to) else "12.5, a number"
+        raise BadQuery(f"{written(node)}: {why}.", instead) from None
 
 
 def _operands(operation: Operation, node: Any) -> list[Any]:

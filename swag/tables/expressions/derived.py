@@ -18,11 +18,18 @@ from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import column, shown_names
 from swag.tables.expressions.expression import NotSQL, RowExpression, compiled, values
 
+CONSTANTS = ("TRUE", "FALSE", "NULL")
+
+
+def is_word(name: str) -> bool:
+    """Is it the name of a column, and no SQL?"""
+    return name.isidentifier() and name.upper() not in CONSTANTS
+
 
 @lru_cache(maxsize=1 << 16)
 def derived(name: str) -> RowExpression | None:
     """The SQL that a text may be; None: it is the name of a column."""
-    if name.isidentifier():
+    if is_word(name):
         return None
     try:
         found = compiled(name)
@@ -34,21 +41,19 @@ def derived(name: str) -> RowExpression | None:
 
 def column_name(text: str) -> str:
     """What a column is called that is named by this text."""
-    if text.isidentifier():
-        return text
     found = derived(text)
     return text if found is None else f"({found.bare})"
 
 
 def name_with_parentheses(text: str) -> str:
     """What the same column was called as long as parentheses made a difference: states of then name it so."""
-    found = None if text.isidentifier() else derived(text)
+    found = derived(text)
     return text if found is None else f"({found.text})"
 
 
 def quoted(name: str) -> str:
     """The text that names this column and no expression."""
-    return name if name.isidentifier() or derived(name) is None else '"' + name.replace('"', '""') + '"'
+    return name if derived(name) is None else '"' + name.replace('"', '""') + '"'
 
 
 def of_events(

@@ -108,16 +108,14 @@ def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[No
     try:
         yield
     except RowFailed as why:
-        failed = BadEvents(f"{what} can not be computed of row {why.row}{why.shown}: {why}.", instead(why))
-        failed.about = expression.text
-        raise failed from None
+        failed = f"{what} can not be computed of row {why.row}{why.shown}: {why}."
+        raise BadEvents(failed, instead(why), about=expression.text) from None
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
         names = [name for name in sorted(expression.columns) if name in table.column_names]
         types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in names)
         reason = f"{types}. {why}" if types else str(why)
-        unfit = BadType(f"{what} can not be computed: {reason.rstrip('.')}.", getattr(why, "hint", "") or HINT)
-        unfit.about = expression.text
-        raise unfit from None
+        unfit = f"{what} can not be computed: {reason.rstrip('.')}."
+        raise BadType(unfit, getattr(why, "hint", "") or HINT, about=expression.text) from None
 
 
 def instead(why: RowFailed, shown: str | None = None) -> str:
@@ -126,4 +124,6 @@ def instead(why: RowFailed, shown: str | None = None) -> str:
         return "a % NULLIF(b, 0), which is null there"
     if why.what.startswith("CAST"):
         return f"TRY_{shown or why.what}, which is null there"
+    if "regular expression" in why.why:
+        return r"REGEXP_MATCHES(s, '^a.*b$'), or '\(' for a parenthesis itself"
     return "CAST(… AS DOUBLE) has more room" if "overflow" in why.why else "CASE WHEN … THEN … END leaves rows out"

@@ -123,10 +123,13 @@ def in_units(duration: Duration, unit: str | None) -> int:
         raise BadQuery(
             f'"{duration}" is a duration, but ts is an integer column, whose unit is not known.',
             "give a number in the unit of ts, e.g. 300, or make ts a timestamp",
+            about=duration if isinstance(duration, str) else "",
         )
     ns, size = nanoseconds(duration), NANOSECONDS[unit]
     if ns % size:
         raise BadQuery(
-            f'"{duration}" is not a whole number of the unit of ts ({unit}).', f"cast ts to a finer unit than {unit}"
+            f'"{duration}" is not a whole number of the unit of ts ({unit}).',
+            f"cast ts to a finer unit than {unit}",
+            about=duration if isinstance(duration, str) else "",
         )
     return ns // size

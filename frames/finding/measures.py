@@ -21,12 +21,12 @@ from kernels.frames import backtracking
 from kernels.frames.framing import AT, COUNT, KEY
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import SwagError
-from swag.query.kinds import count, count_distinct, max, mean, median, min, std, sum, var
+from swag.query.kinds import count, count_distinct, max, mean, min, sum
 from swag.tables.columns import taken
 from swag.tables.expressions.expression import compiled, values
 from swag.tables.waiting import TimedRows
 
-KINDS = {"sum": sum, "mean": mean, "min": min, "max": max, "median": median, "std": std, "var": var}
+KINDS = {"sum": sum, "mean": mean, "min": min, "max": max}
 LABEL, VALUE = " symbol", " value"  # columns beside those of events
 
 
@@ -94,10 +94,10 @@ class _Matches:
     def answer(self, asked: Grown) -> Any:
         """An aggregate of each match, of the rows of one symbol or of all."""
         symbol = None if asked.symbol is None else self.pattern.symbols.index(asked.symbol)
-        if asked.kind in ("first", "last"):
+        if asked.whole is None and asked.kind in ("first", "last"):
             return self._row(asked, symbol)
         table = self.table.append_column(LABEL, pa.array(self.labels))
-        if asked.text is not None:
+        if asked.whole is None and asked.text is not None:
             table = table.append_column(VALUE, pattern_rows.value_of(asked.text, self.table))
         where = None if symbol is None else f'"{LABEL}" = {symbol}'
         (found,) = over_intervals([(_aggregate(asked), where)], table, None, (self.starts, self.starts + self.sizes))
@@ -114,6 +114,8 @@ class _Matches:
 
 
 def _aggregate(asked: Grown) -> Any:
+    if asked.whole is not None:
+        return asked.whole
     if asked.kind == "count":
         return count() if asked.text is None else count_distinct(VALUE) if asked.distinct else count(VALUE)
     return KINDS[asked.kind](VALUE)

@@ -80,8 +80,9 @@ def compiled_pattern(pattern: str, define: Pairs, measures: Pairs) -> Compiled:
     by_rows = all(not each.match for each in conditions)
     found = programs(terms, symbols, [each.match for each in conditions])
     texts = [each.rows for each in conditions] + [each.text for each in terms.shifted]
-    texts += [*(each.text for each in of_matches.grown), *found.columns]
-    read_columns = sorted({name for text in texts if text is not None for name in columns_read(text)})
+    texts += found.columns
+    of_events = {name for text in texts if text is not None for name in columns_read(text)}
+    read_columns = sorted(of_events.union(*(each.columns for each in of_matches.grown)))
     behind = [np.array(each, np.int64) for each in (*order.behind, order.first)]
     starts = np.cumsum([0, *(each.size for each in behind)])
     return Compiled(

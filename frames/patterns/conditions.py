@@ -9,12 +9,19 @@ PREV(price, 2) looks two rows back, whether these are part of the match or not. 
 parts that are about rows alone are computed beforehand.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from frames.patterns.reading import EXAMPLE
 from swag.errors import BadQuery
+from swag.query.aggregates import Aggregate
+from swag.query.kind import KINDS
+from swag.sql import term
+from swag.sql.functions import AGGREGATES as CALLS
+from swag.sql.functions import NOT_OURS
+from swag.sql.places import unplaced
 from swag.tables.conjuncts import is_node, written
+from swag.tables.expressions.derived import derived
 from swag.tables.expressions.expression import compiled
 
 MEASURE = "of the match "  # the name of a column that stands for an aggregate of it begins so
@@ -23,8 +30,7 @@ AGGREGATES = {
     "Count": "count", "Sum": "sum", "Avg": "mean", "Min": "min", "Max": "max", "First": "first", "Last": "last",
 }  # fmt: skip
 GROWING = "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
-OF_MATCHES = AGGREGATES | {"Median": "median", "Stddev": "std", "StddevSamp": "std", "Variance": "var"}
-CALLED = {"mean": "AVG", "std": "STDDEV", "var": "VARIANCE"}  # those that SQL calls otherwise
+CALLED = {"mean": "AVG"}  # those that SQL calls otherwise
 REFUSED = {
     "NEXT": "PREV: conditions look back. A symbol of its own, for the row behind, looks ahead",
     "CLASSIFIER": "COUNT(A.*) says how many rows are A's",
@@ -45,14 +51,26 @@ class Shifted(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """An aggregate of the rows of a match that are of a symbol (None: of all). text: of what; None: the rows."""
+    """An aggregate of the rows of a match that are of a symbol (None: of all). text: of what; None: the rows. whole: it
+    is of whole matches, none of those that grow with one; then text is how it was written."""
 
     kind: str
     symbol: str | None
     text: str | None
     distinct: bool = False
+    whole: Aggregate | None = None
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Those of events that it reads."""
+        if self.whole is None:
+            return frozenset() if self.text is None else columns_read(self.text)
+        read = {name: derived(name) for name in self.whole.columns}
+        return frozenset(each for name, of in read.items() for each in ([name] if of is None else of.columns))
 
     def __str__(self) -> str:
+        if self.whole is not None:
+            return self.text or ""
         of = "*" if self.text is None else f"{self.symbol}.{self.text}" if self.symbol else self.text
         return f"{CALLED.get(self.kind, self.kind.upper())}({'DISTINCT ' * self.distinct}{of})"
 
@@ -84,7 +102,12 @@ class PatternTerms:
     def measure(self, name: str, text: str) -> str:
         """MEASURES text AS name: the same over columns that stand for aggregates of the match."""
         what = f"MEASURES {text} AS {name}"
-        return written(_changed(parsed(text, what), lambda node: self._in_measures(node, what)))
+        said = written(_changed(parsed(text, what), lambda node: self._in_measures(node, what)))
+        try:
+            compiled(said)
+        except BadQuery as why:
+            raise BadQuery(f"{what}: {in_words(why.message, self.grown)}", why.hint) from None
+        return said
 
     def _in_define(self, node: Any, own: str, what: str) -> Any:
         """What stands for a part of a condition; None: its own parts do."""
@@ -95,9 +118,13 @@ class PatternTerms:
             return self._of_match(Grown("last", symbol, written(plain(node))))
         if called(node) == "PREV":
             return self._previous(node, own, what)
-        found = self._aggregate(node, AGGREGATES, what)
+        found = self._growing(node, what)
         if found is None:
+            if is_aggregate(node):
+                raise BadQuery(f"{what}: {written(node)} does not grow with a match.", GROWING)
             return None
+        if found.distinct:
+            raise BadQuery(f"{what}: {written(node)} does not grow with a match.", "COUNT(A.x)")
         if found.kind == "last" and found.symbol in (None, own):  # which is the row itself
             return _stripped(node.this)
         return self._of_match(found)
@@ -107,7 +134,7 @@ class PatternTerms:
             return self._of_match(Grown("last", self._symbol(node, what), written(plain(node))))
         if called(node) == "PREV":
             raise BadQuery(f"{what}: PREV is not supported in MEASURES.", "a symbol of its own for that row: LAST(A.x)")
-        found = self._aggregate(node, OF_MATCHES, what)
+        found = self._growing(node, what) or self._whole(node, what)
         return None if found is None else self._of_match(found)
 
     def _previous(self, node: Any, own: str, what: str) -> Any:
@@ -117,7 +144,7 @@ class PatternTerms:
         if inner is None or len(more) > 1 or (more and (not is_node(more[0], "Literal") or back > FAR)):
             raise BadQuery(f"{what}: {written(node)} takes a value and a number of rows up to {FAR}.", "PREV(price, 2)")
         for each in inner.walk():
-            if called(each) or type(each).__name__ in OF_MATCHES:
+            if called(each) or is_aggregate(each):
                 raise BadQuery(f"{what}: {written(node)} is not supported: PREV is of columns.", "PREV(price)")
             if is_node(each, "Column") and self._symbol(each, what) not in (None, own):
                 hint = f"PREV({each.name}), which is of the row before this one; or {written(each)}, of the last one"
@@ -125,25 +152,47 @@ class PatternTerms:
         inner = _stripped(inner)
         return inner if back == 0 else quoted(_once(self.shifted, Shifted(written(inner), back)).name)
 
-    def _aggregate(self, node: Any, known: Mapping[str, str], what: str) -> Grown | None:
-        """The aggregate that a part is, if it is one."""
-        kind = known.get(type(node).__name__)
+    def _growing(self, node: Any, what: str) -> Grown | None:
+        """The aggregate that a part is, if it can grow with a match; or COUNT(DISTINCT …), which can not."""
+        if called(node) in REFUSED:
+            raise BadQuery(f"{what}: {called(node)} is not supported.", REFUSED[called(node)])
+        if is_node(node, "Filter"):
+            raise BadQuery(f"{what}: FILTER is not supported.", "SUM(CASE WHEN A.x > 1 THEN A.x END)")
+        kind = AGGREGATES.get(type(node).__name__)
         if kind is None:
-            self._refuse(node, what)
             return None
         of, distinct = node.this, is_node(node.this, "Distinct")
         of = of.expressions[0] if distinct and len(of.expressions) == 1 else of
         extra = [name for name, given in node.args.items() if given and name not in ("this", "big_int")]
-        if extra or (distinct and known is AGGREGATES):
+        if extra or (distinct and kind != "count"):
             raise BadQuery(f"{what}: {written(node)} is not supported.", f"{written(node).partition('(')[0]}(A.x)")
-        columns = list(of.find_all(*_column_types()))
+        rows = is_node(of, "Star") or (is_node(of, "Column") and is_node(of.this, "Star"))
+        symbol = self._one_symbol(node, what, is_of_rows=rows)
+        return Grown(kind, symbol, None if rows else written(_stripped(of)), distinct)
+
+    def _whole(self, node: Any, what: str) -> Grown | None:
+        """The aggregate that a part is, if it is another that statements know."""
+        if not is_aggregate(node):
+            return None
+        symbol = self._one_symbol(node, what)
+        try:
+            found = term(written(_stripped(node)))
+        except BadQuery as why:
+            raise BadQuery(f"{what}: {unplaced(why.message)}", why.hint) from None
+        if not isinstance(found, Aggregate) or KINDS[found.kind].timed:
+            hint = "fr.summarize(frames, events, …, own=True), where the end of a match is the time"
+            raise BadQuery(f"{what}: {written(node)} depends on when it is asked for.", hint)
+        return Grown(found.kind, symbol, written(node), whole=found)
+
+    def _one_symbol(self, node: Any, what: str, is_of_rows: bool = False) -> str | None:
+        """The symbol of whose rows an aggregate is; None: of those of all."""
+        columns = list(node.find_all(*_column_types()))
         symbols = {self._symbol(each, what) for each in columns}
         if len(symbols) > 1:
             raise BadQuery(f"{what}: {written(node)} is of several symbols.", "AVG(A.price * A.volume)")
-        rows = is_node(of, "Star") or (is_node(of, "Column") and is_node(of.this, "Star"))
-        if not columns and not rows:
+        if not columns and not is_of_rows:
             raise BadQuery(f"{what}: {written(node)} is of no column.", "COUNT(*), SUM(A.x)")
-        return Grown(kind, next(iter(symbols), None), None if rows else written(_stripped(of)), distinct)
+        return next(iter(symbols), None)
 
     def _symbol(self, column: Any, what: str) -> str | None:
         """The symbol that a column is of; None: it does not say."""
@@ -161,31 +210,25 @@ class PatternTerms:
         _once(self.grown, grown)
         return quoted(f"{MEASURE}{self.grown.index(grown)}")
 
-    def _refuse(self, node: Any, what: str) -> None:
-        if called(node) in REFUSED:
-            raise BadQuery(f"{what}: {called(node)} is not supported.", REFUSED[called(node)])
-        if type(node).__name__ in OF_MATCHES:
-            raise BadQuery(f"{what}: {written(node)} does not grow with a match.", GROWING)
-        if is_aggregate(node):
-            raise BadQuery(
-                f"{what}: {written(node)} is not supported.", f"{GROWING}; in MEASURES MEDIAN, STDDEV, VARIANCE"
-            )
-
 
 def parsed(text: Any, what: str) -> Any:
     """The tree of an expression; one that can not be read is refused."""
     import sqlglot
 
+    from frames.patterns.dialect import MatchDialect
+
     if not isinstance(text, str) or not text.strip():
         raise BadQuery(f"{what}: expected SQL, found {text!r}.", EXAMPLE)
     try:
-        tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect="duckdb")
+        tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect=MatchDialect)
     except sqlglot.errors.SqlglotError as why:
         column = (getattr(why, "errors", None) or [{}])[0].get("col")
         place = "" if column is None else f" at column {column}"
         raise BadQuery(f"{what} can not be read{place}.", EXAMPLE) from None
     except RecursionError:
         raise BadQuery(f"{what[:60]}…: it is nested too deep.", "fewer parentheses") from None
+    if tree.find(sqlglot.exp.WithinGroup):
+        raise BadQuery(f"{what}: WITHIN GROUP is not supported.", "QUANTILE(A.x, 0.99, 'linear')")
     return tree
 
 
@@ -246,7 +289,7 @@ def is_aggregate(node: Any) -> bool:
     """Is it of several rows, whatever sqlglot knows of it?"""
     from sqlglot import exp
 
-    return isinstance(node, exp.AggFunc)
+    return isinstance(node, exp.AggFunc) or called(node) in CALLS or called(node) in NOT_OURS
 
 
 def _column_types() -> tuple[Any, ...]:

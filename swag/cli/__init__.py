@@ -230,7 +230,9 @@ def main(arguments: list[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except click.MissingParameter as mistake:
         of_events = mistake.param is not None and mistake.param.name == "events"
-        instead = "--events trades.parquet" if of_events or mistake.ctx is None else f"{mistake.ctx.command_path} --help"
+        instead = (
+            "--events trades.parquet" if of_events or mistake.ctx is None else f"{mistake.ctx.command_path} --help"
+        )
         return _refuse(f"{mistake.format_message()} Hint: {instead}")
     except click.ClickException as mistake:
         return _refuse(mistake.format_message())

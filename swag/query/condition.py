@@ -47,11 +47,6 @@ class Condition:
             raise BadType(wrong, BESIDE, about=f"{self.op} {shown}") from None
         return np.asarray(pc.fill_null(passed, False))
 
-    def check(self, kind: pa.DataType) -> None:
-        """Refuse answers of a type that can not be compared so."""
-        if not pa.types.is_null(kind):
-            self.holds(pa.array([], kind))
-
 
 def condition(having: Any) -> Condition:
     """A condition as users write it, checked, its thresholds as plain Python values."""

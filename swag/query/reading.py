@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from swag.query.aggregates import Aggregate
-from swag.query.families import check_columns, compared_columns, computed_columns, is_summed, result_type
+from swag.query.families import check_columns, compared_columns, computed_columns, is_summed
 from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.tables.expressions.derived import of_events, with_derived
@@ -106,8 +106,6 @@ class Reading:
         """Raise if a query can not be computed of columns of these types."""
         for query in self.queries:
             check_columns(query.aggregate, kinds)
-            if query.condition is not None and KINDS[query.aggregate.kind].answers != "durations":
-                query.condition.check(result_type(query.aggregate, kinds))
         self.right = kinds
 
 

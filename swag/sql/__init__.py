@@ -42,6 +42,13 @@ def to_register(text: str, ts: str, registered: Any) -> list[Any]:
     return queries_of(text, registered, ts)
 
 
+def term(text: str) -> Any:
+    """What is selected by itself, as it stands behind SELECT: "ARG_MAX(ts, price)"; an aggregate or an expression."""
+    from swag.sql.statements import term_of
+
+    return term_of(text)
+
+
 def frame_spec(text: str) -> Any:
     """A FRAME clause by itself, as a spec of frames: "DELTA fl 0.05", with or without FRAME and the brackets."""
     from swag.sql.statements import spec_of

@@ -65,6 +65,14 @@ class Parser(Clauses, Refusing, DuckDBParser):
             self.expected("the end of the clause", "one FRAME clause, or a statement: SELECT COUNT(*) FROM t [FRAME …]")
         return clause
 
+    def read_term(self, text: str, tokens: list[Token]) -> Any:
+        """What stands between two commas of SELECT."""
+        self._begin(text, tokens)
+        found = self._condition("SUM(x)")
+        if self._curr:
+            self.expected("its end", "one aggregate")
+        return found
+
     def select(self) -> Select:
         """SELECT with all its clauses, in their order; one in FROM ends with its parenthesis."""
         found, outside = Select(self.here), self.clause_now

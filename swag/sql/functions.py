@@ -24,11 +24,11 @@ _OWN = f"sw.aggregate(…) in Python, or one of {THERE_ARE}"
 _OVER = "OVER (PARTITION BY k ORDER BY ts), for a row per event"
 NOT_OURS: dict[str, str] = {
     **dict.fromkeys(("PERCENTILE_DISC", "APPROX_QUANTILE", "PERCENTILE", "QUANTILE_DISC"), "QUANTILE(x, 0.99)"),
-    **dict.fromkeys(("QUANTILE_CONT", "APPROX_PERCENTILE"), PERCENTILE),
+    **dict.fromkeys(("QUANTILE_CONT", "APPROX_PERCENTILE"), "QUANTILE(x, 0.99, 'linear')"),
     **{name: f"{name}() {_OVER}" for name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST")},
     **{name: f"{name}(x) {_OVER}" for name in ("LAG", "LEAD")},
     **{"NTILE": f"NTILE(4) {_OVER}", "NTH_VALUE": f"NTH_VALUE(x, 2) {_OVER}"},
-    **dict.fromkeys(("STRING_AGG", "ARRAY_AGG", "LIST", "GROUP_CONCAT"), "LAST_N(x, 100)"),
+    **dict.fromkeys(("STRING_AGG", "LISTAGG", "ARRAY_AGG", "LIST", "GROUP_CONCAT"), "LAST_N(x, 100)"),
     **dict.fromkeys(("ANY_VALUE",), "LAST(x)"),
     **dict.fromkeys(("SUM_IF", "SUMIF"), _FILTERED),
     **dict.fromkeys(("AVERAGE",), "AVG(x)"),

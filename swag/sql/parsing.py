@@ -47,6 +47,12 @@ def parse_clause(text: str) -> Clause:
     return clause
 
 
+def parse_term(text: str) -> Any:
+    """An aggregate by itself, or an expression over some."""
+    found, *_ = _parsed(text, Parser.read_term)
+    return found
+
+
 def _parsed(text: str, read: Callable[[Parser, str, list[Token]], Any]) -> list[Any]:
     """What `read` makes of each statement of a text, by the parser that it needs; errors of sqlglot become BadSQL."""
     dialect = Swag()

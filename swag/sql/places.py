@@ -10,6 +10,7 @@ from swag.tables.expressions.expression import compiled
 from swag.tables.times.durations import nanoseconds
 
 _NO_NAMES = re.compile(r"""("[^"]*")|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/""", re.DOTALL)  # but the first
+_PLACE = re.compile(r"\Aline \d+, column \d+: ")
 _CURLED = "\u2018\u2019\u201c\u201d"
 _AS = re.compile(r"\bAS\s+\Z", re.IGNORECASE)
 _AMOUNT = re.compile(r"(?:\bINTERVAL\s*)?'?(?<![\w.])(\d+(?:\.\d+)?)\s*'?\s*([A-Za-z]+)", re.IGNORECASE)
@@ -27,6 +28,11 @@ def wrong(text: str, start: int, message: str, hint: str) -> BadSQL:
     error = BadSQL(f"line {line}, column {column}: {message}", hint)
     error.line, error.column = line, column
     return error
+
+
+def unplaced(message: str) -> str:
+    """What is said without where: of a part of a text that its reader never wrote so."""
+    return _PLACE.sub("", message)
 
 
 def start_of_name(text: str, name: str) -> int | None:

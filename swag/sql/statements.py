@@ -23,7 +23,7 @@ from swag.sql.nodes import Clause, Select
 from swag.sql.over.reading import OverSelect
 from swag.sql.over.registering import queries_to_register
 from swag.sql.over.statements import over_statement
-from swag.sql.parsing import parse, parse_clause
+from swag.sql.parsing import parse, parse_clause, parse_term
 from swag.sql.places import wrong
 from swag.sql.templates import Templates
 from swag.sql.terms import Terms
@@ -104,6 +104,10 @@ def spec_of(text: str) -> Any:
     if spec is None:
         raise wrong(text, 0, "expected a FRAME clause, found nothing.", ANY_FRAME)
     return spec
+
+
+def term_of(text: str) -> Any:
+    return Terms(text, set()).read(parse_term(text), 0)
 
 
 def _asked(text: str, select: Select, named: Named | None) -> list[Any]:

@@ -14,6 +14,7 @@ import swag as sw
 from frames.detection import search
 from frames.patterns.reading import read, written
 from frames.theory.patterns import matches
+from swag.sql.functions import AGGREGATES
 from tests.examples import share
 from tests.frames.cases import SPECS, streams
 from tests.frames.cases import table as stream_table
@@ -82,6 +83,43 @@ def test_a_row_that_may_be_several_symbols_takes_the_preferred_one(pattern, rows
     assert spans(found) == [(m.first, len(m.labels)) for m in wanted]
     for name in measures:
         assert found[name].to_pylist() == [m.labels.count(name) for m in wanted]
+
+
+OF_NOW = ("AGE", "DECAYED_SUM", "DECAYED_MEAN", "DECAYED_COUNT")
+OF_MATCHES = {
+    name: function.example.split(", or ")[-1].replace("weight", "y")
+    for name, function in AGGREGATES.items()
+    if name not in (*OF_NOW, "FIRST", "LAST")  # of rows that are null FIRST says so, here
+}
+FLAGS = ("BOOL_AND", "BOOL_OR", "COUNT_IF", "COUNTIF")
+
+
+@given(rows=st.lists(st.tuples(st.booleans(), st.none() | st.integers(-3, 3), st.integers(0, 2)), max_size=10))
+@settings(max_examples=share(30), deadline=None)
+def test_measures_are_aggregates_of_the_rows_of_their_symbol(rows):
+    """Of every aggregate that statements know, and those of an expression."""
+    calls = {name: call.replace("x", "x > 0") if name in FLAGS else call for name, call in OF_MATCHES.items()}
+    calls |= {"of several": "SUM(x * y)", "of one row": "ARG_MAX(ts, x + y)"}
+    asked = {f"{symbol} {name}": re.sub(r"\b(x|y|ts)\b", rf"{symbol}.\1", call) for symbol in "AB"
+             for name, call in calls.items()}  # fmt: skip
+    spec = fr.Pattern("(A | B)+ C", {"A": "a", "B": "NOT a", "C": "a"}, asked)
+    a, x, y = zip(*rows, strict=True) if rows else ((), (), ())
+    types = pa.schema([("ts", pa.int64()), ("a", pa.bool_()), ("x", pa.int64()), ("y", pa.int64())])
+    columns = [np.arange(len(rows)), *map(list, (a, x, y))]
+    events = pa.table([pa.array(each, field.type) for each, field in zip(columns, types, strict=True)], schema=types)
+    found = fr.detect(spec, events).to_pylist()
+    last = max((i for i, each in enumerate(a) if each), default=0)
+    assert [(each["start"], each["rows"]) for each in found] == ([(0, last + 1)] if last else [])
+    for symbol in "AB" if found else ():
+        mine = events.slice(0, last).filter(pa.array([each == (symbol == "A") for each in a[:last]], pa.bool_()))
+        for name, call in calls.items():
+            some = sw.evaluate(f"SELECT {call} AS v FROM t [ROWS 99]", mine)["v"].to_pylist()
+            none = 0 if "COUNT" in name or "DISTINCT" in name else None
+            assert same(found[0][f"{symbol} {name}"], some[-1] if some else none), (symbol, call)
+
+
+def same(one, other):
+    return one == other or (one is not None and other is not None and one == pytest.approx(other, nan_ok=True))
 
 
 NUMBERED = {"A": "a = 1", "B": "b = 1", "C": "c = 1"}
@@ -246,7 +284,19 @@ CONDITIONS = {
     "classifier": ({}, {"c": "CLASSIFIER()"}, "CLASSIFIER is not supported"),
     "our name": ({}, {"start": "FIRST(A.x)"}, "as a column of every table of frames is"),
     "median": ({"B": "MEDIAN(A.x) > 1"}, {}, "does not grow with a match"),
-    "list": ({}, {"all": "ARRAY_AGG(A.x)"}, r"MEASURES ARRAY_AGG\(A.x\) AS all: ARRAY_AGG\(A.x\) is not supported"),
+    "distinct": ({"B": "COUNT(DISTINCT A.x) > 1"}, {}, "does not grow with a match"),
+    "list": (
+        {},
+        {"all": "ARRAY_AGG(A.x)"},
+        r"MEASURES ARRAY_AGG\(A.x\) AS all: .* ARRAY_AGG is not supported. Hint: LAST_N",
+    ),
+    "text": ({}, {"all": "STRING_AGG(A.x, ',')"}, "the function STRING_AGG is not supported. Hint: LAST_N"),
+    "no function": ({}, {"all": "FOO(A.x)"}, r"MEASURES FOO\(A.x\) AS all: FOO\(.*A.x.*\) is not supported"),
+    "filter": ({}, {"n": "SUM(A.x) FILTER (WHERE A.y > 1)"}, "FILTER is not supported. Hint: SUM.CASE WHEN"),
+    "within": ({}, {"n": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY A.x)"}, "Hint: QUANTILE.A.x, 0.99, 'linear'"),
+    "now": ({}, {"n": "DECAYED_SUM(A.x, 5)"}, "depends on when it is asked for"),
+    "arguments": ({}, {"n": "ARG_MAX(A.x)"}, "MEASURES ARG_MAX.* AS n: ARG_MAX takes 2 columns, found 1 argument"),
+    "of two symbols": ({}, {"n": "CORR(A.x, B.x)"}, "of several symbols"),
 }
 
 

@@ -100,17 +100,6 @@ def test_what_to_write_instead_is_of_the_kind_that_is_wanted(called: str, hint: 
     assert found.value.hint == hint
 
 
-def test_a_condition_that_can_not_be_compared_is_refused_with_the_events() -> None:
-    engine = sw.Engine()
-    engine.register("SELECT SUM(x) AS s FROM t [ROWS 3] HAVING SUM(x) > '3'")
-    with pytest.raises(sw.BadType, match="can not be compared with '3'"):
-        engine.append(HAND)
-    engine.unregister("s")
-    engine.register("SELECT MAX(k) AS m FROM t [ROWS 3] HAVING MAX(k) > '3'")
-    engine.append(HAND)
-    assert engine.lookup("m") == "b"
-
-
 def test_text_right_after_text_is_refused_in_python_too() -> None:
     with pytest.raises(sw.BadQuery, match="a text right after another"):
         sw.Query(sw.count(), sw.Rows(2), where="k IN ('a' 'b')")

@@ -21,6 +21,8 @@ pictures    frames as pictures
 spark       the same over Spark's DataFrames, stored (batch) and streaming (streams)
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
 from frames import metrics, theory
 from frames.detection import detect
 from frames.detector import Detector
@@ -31,11 +33,19 @@ from frames.query import FrameQuery
 from frames.space.connecting import connect, episodes
 from frames.specs import Aggregate, Between, Boundary, Custom, Delta, Pattern, Session, State, Threshold
 from frames.tables import united
+from swag.errors import nearest
 
 __all__ = [
     "Aggregate", "Between", "Boundary", "Custom", "Delta", "Detector", "Filler", "FrameQuery", "Pattern", "Session",
     "State", "Threshold", "connect", "detect", "episodes", "fill", "metrics", "plot", "summarize", "theory", "united",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        hint = nearest(name, __all__, 0.75).replace('"', "")
+        raise AttributeError(f'frames has no "{name}".' + f" Hint: fr.{hint}" * bool(hint), name=name)
 
 
 def __dir__() -> list[str]:

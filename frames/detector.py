@@ -20,7 +20,7 @@ from frames.tables import Key, before_events, key_of
 from swag.arguments import check_flag, check_name
 from swag.durable.state import State
 from swag.durable.state import part as part_of
-from swag.errors import BadEvents, BadQuery, BadType
+from swag.errors import BadEvents, BadQuery, BadSnapshot, BadType
 from swag.explain import many
 from swag.query.as_call import shown
 from swag.query.groupings import one_or_several
@@ -151,6 +151,10 @@ class Detector:
 
     def restore(self, state: State) -> None:
         """Go on from what a detector of the same arguments knew; what this one knew is forgotten."""
+        if not (isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], dict) and "of" in state[0]):
+            raise BadSnapshot(
+                f"{state!r:.60} is no state of a detector.", "other.state(), of one with the same arguments"
+            )
         header, _ = state
         if header["of"] != self._settings():
             raise BadQuery(

@@ -13,6 +13,8 @@ Aggregates (sw.sum, sw.mean, …) over windows (sw.Rows, sw.Range) are queries (
 at once over stored events (sw.evaluate), or continuously (sw.Engine). Errors raised on purpose are sw.SwagError.
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
 from swag import siblings  # noqa: F401  (first: what follows needs our own packages)
 from swag.engine import Engine
 from swag.errors import (
@@ -28,6 +30,7 @@ from swag.errors import (
     TooFarBack,
     UnknownColumn,
     UnknownQuery,
+    nearest,
 )
 from swag.evaluate import evaluate
 from swag.features import Col, col
@@ -71,6 +74,17 @@ __all__ = [
     "sql",
 ]
 __all__ += kinds.__all__
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        """What there is not is often there under another name, as in SQL."""
+        from swag.sql.functions import AGGREGATES
+
+        known = AGGREGATES.get(name.upper())
+        hint = f"sw.{known.build.__name__}" if known else f"sw.{nearest(name, __all__, 0.75)}".replace('"', "")
+        raise AttributeError(f'swag has no "{name}".' + f" Hint: {hint}" * (hint != "sw."), name=name)
 
 
 def __dir__() -> list[str]:

@@ -153,11 +153,13 @@ class BadSnapshot(SwagError, ValueError):
     """
 
 
-def nearest(name: str, known: list[str]) -> str:
-    """A hint: the known name that a misspelt one is close to, in quotes; nothing where none is, or it is no text."""
+def nearest(name: str, known: list[str], alike: float = 0.5) -> str:
+    """A hint: the known name that a misspelt one is close to, in quotes; nothing where none is, or it is no text.
+
+    alike: how much of them, from 0 to 1."""
     import difflib
 
     if not isinstance(name, str):
         return ""
-    close = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1, cutoff=alike)
     return next((f'"{each}"' for each in known if close and each.lower() == close[0]), "")

@@ -44,6 +44,17 @@ def folder(tmp_path_factory):
 UNITS = st.tuples(st.sampled_from("YMWDhms") | st.sampled_from(["ms", "us", "ns"]), st.sampled_from([1, 1, 2, 25, 100]))
 
 
+def test_times_with_a_zone_beside_times_without_one_are_refused():
+    zoned, plain = dt.datetime(2024, 3, 1, 9, tzinfo=dt.UTC), dt.datetime(2024, 3, 1, 9)
+    count = sw.Query(sw.count(), sw.Rows(2), name="n")
+    for times in ([plain, None, zoned], [zoned, plain]):
+        for events in ({"ts": [1] * len(times), "t": times}, [{"ts": 1, "t": each} for each in times]):
+            with pytest.raises(sw.BadType, match="times with a time zone beside times without one"):
+                sw.evaluate(count, events)
+    for times in ([plain, plain], [zoned, None]):
+        assert sw.evaluate(count, {"ts": [1, 2], "t": times})["n"].to_pylist() == [1, 2]
+
+
 @given(
     st.lists(st.integers(-(10**6), 10**6) | st.none(), min_size=1, max_size=4),
     UNITS,

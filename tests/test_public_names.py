@@ -177,3 +177,17 @@ def test_what_few_need_is_not_imported_by_all() -> None:
     code = f"import swag, frames, sys; print(*(name for name in {dear} if name in sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert said.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "hint"),
+    [
+        (sw, "avg", " Hint: sw.mean"), (sw, "stddev", " Hint: sw.std"), (sw, "max_by", " Hint: sw.arg_max"),
+        (sw, "Row", " Hint: sw.Rows"), (sw, "read_csv", ""), (fr, "threshold", " Hint: fr.Threshold"), (fr, "x", ""),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_not_there_is_said_with_the_one_that_is(package: ModuleType, name: str, hint: str) -> None:
+    assert not hasattr(package, name)
+    with pytest.raises(AttributeError) as found:
+        getattr(package, name)
+    assert str(found.value) == f'{package.__name__} has no "{name}".{hint}'

@@ -73,6 +73,26 @@ def test_a_time_that_python_can_not_show_is_shown_as_it_is_kept() -> None:
         of("t > u", t=far, u=pa.array([1, 1], pa.timestamp("ns")))
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@pytest.mark.parametrize(
+    "expression", ["YEAR(t)", "HOUR(t)", "DATE_TRUNC('day', t)", "CAST(t AS TEXT)", "CAST(t AS DATE)",
+                   "DATE_DIFF('day', t, t)", "t AT TIME ZONE 'UTC'"],
+)  # fmt: skip
+def test_beyond_the_years_of_the_calendar_nothing_is_made_up(unit: str, expression: str) -> None:
+    """Arrow counts years modulo 2^16."""
+    per_day = 86_400 * {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    last, first = 11_248_737 * per_day, -12_687_428 * per_day
+    for beyond in (last + per_day, first - 1, 2**62, -(2**62)):
+        table = pa.table({"t": pa.array([0, last, beyond, None], pa.timestamp(unit))})
+        with pytest.raises(sw.BadEvents, match="of row 2.*beyond the years -32767 to 32767"):
+            values(compiled(expression), table, "it")
+    table = pa.table({"t": pa.array([first, last, None], pa.timestamp(unit))})
+    assert values(compiled(expression), table, "it").is_valid().to_pylist() == [True, True, False]
+    table = pa.table({"t": pa.array([last, 2**62], pa.timestamp(unit))})
+    assert values(compiled("TRY_CAST(t AS TEXT)"), table, "it")[1].as_py() is None
+    assert values(compiled("YEAR(t)"), table.slice(0, 1), "it").to_pylist() == [32767]
+
+
 def test_what_a_narrower_float_has_no_room_for_is_null_if_it_is_tried() -> None:
     assert of("TRY_CAST(f AS FLOAT)", f=[1.5, 1e300, math.inf, None, -1e39]) == [1.5, None, math.inf, None, None]
     assert of("TRY_CAST(1e300 AS FLOAT)", f=[1]) == [None]

@@ -1,5 +1,6 @@
 """What users hand in as events that is no table yet: frames of other libraries, lists, paths of files."""
 
+import datetime
 import os
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,10 @@ def as_array(values: Any) -> pa.Array:
         known = [None if each is None or each != each else each for each in values]
         some = any(each is not None for each in known)
         values = np.array(known, f"{first.dtype.kind}8" if some else first.dtype)
+    elif isinstance(first, datetime.datetime):
+        zoned = {each.tzinfo is not None for each in values if isinstance(each, datetime.datetime) and each == each}
+        if len(zoned) > 1:  # Arrow would take all for UTC
+            raise TypeError("it has times with a time zone beside times without one")
     return pa.array(_as_arrow_has_it(values) if isinstance(values, np.ndarray) else values)
 
 

@@ -254,6 +254,9 @@ class GroupedStream:
 
     def known(self, name: Any) -> Query:
         """The query of this name; raises if there is none."""
+        meant = getattr(name, "label", str(name))
+        if not isinstance(name, str) and meant in self.queries:
+            raise UnknownQuery("a query is asked for by its name.", repr(meant))
         if not isinstance(name, str) or name not in self.queries:
             known = ", ".join(list(self.queries)[:20]) if self.queries else "none"
             raise UnknownQuery(

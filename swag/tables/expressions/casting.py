@@ -14,7 +14,7 @@ from swag.tables.arithmetic import as_float
 from swag.tables.columns import one_chunk
 from swag.tables.comparing import compared
 from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE, as_decimal, roomy
-from swag.tables.expressions.instants import time_of_day
+from swag.tables.expressions.instants import in_calendar, time_of_day
 from swag.tables.expressions.types import is_numeric, is_text
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:nan|inf|infinity)$"
@@ -159,7 +159,7 @@ def _to_text(values: Any) -> Any:
         return _fractions(values)
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         raise pa.ArrowTypeError("a time with a zone is not written as text: CAST(… AS TIMESTAMP) is what clocks show")
-    found = pc.cast(values, pa.string())
+    found = pc.cast(in_calendar(values), pa.string())
     if pa.types.is_decimal(kind):
         return _without_exponents(values, found)
     if not (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) or kind.unit == "s":
@@ -236,7 +236,7 @@ def _rescaled(values: Any, to: pa.DataType) -> Any:
 
 def _time(values: Any, to: pa.DataType) -> Any:
     """Dates and timestamps cast to one another; a time without zone does not become an instant."""
-    kind = values.type
+    kind, values = values.type, in_calendar(values)
     if pa.types.is_timestamp(kind) and kind.tz is not None and not (pa.types.is_timestamp(to) and to.tz is not None):
         values = pc.local_timestamp(values)
     elif pa.types.is_timestamp(to) and to.tz is not None and (pa.types.is_date(kind) or kind.tz is None):

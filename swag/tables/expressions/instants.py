@@ -10,10 +10,25 @@ DuckDB and Postgres have it.
 import re
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 _OFFSET = re.compile(r".*\d(Z|z|[+-]\d\d(:?\d\d)?)\s*")
+
+
+_FIRST_DAY, _LAST_DAY = np.datetime64("-32767-01-01", "s"), np.datetime64("32767-12-31", "s")
+
+
+def in_calendar(values: Any) -> Any:
+    """Dates and timestamps, if their years are those that Arrow's calendar has: it counts others modulo 2^16."""
+    times = pc.cast(values, pa.timestamp("s")) if pa.types.is_date(values.type) else values
+    if pa.types.is_timestamp(times.type) and times.type.unit != "ns":
+        first, last = (pa.scalar(day).cast(times.type) for day in (_FIRST_DAY, _LAST_DAY))
+        beyond = pc.or_(pc.less(times, first), pc.greater(times, last))
+        if (beyond if isinstance(beyond, pa.Scalar) else pc.any(beyond)).as_py():
+            raise pa.ArrowInvalid("it is beyond the years -32767 to 32767, of which there is a calendar")
+    return values
 
 
 def is_instant(kind: pa.DataType) -> bool:

@@ -154,7 +154,7 @@ def part(name: str) -> Callable[[Any], Any]:
     if name not in PARTS:
         raise BadQuery(f"there is no part {name} of a time.", f"one of {', '.join([*PARTS, 'EPOCH']).lower()}")
     of = PARTS[name]
-    return lambda a: of(_instant(a))
+    return lambda a: of(_on_a_day(a))
 
 
 def _instant(a: Any) -> Any:
@@ -163,9 +163,13 @@ def _instant(a: Any) -> Any:
     return pc.cast(a, pa.timestamp("s")) if pa.types.is_null(a.type) or pa.types.is_date(a.type) else a
 
 
+def _on_a_day(a: Any) -> Any:
+    return instants.in_calendar(_instant(a))
+
+
 def _day_and_time(a: Any) -> Any:
     """Values as timestamps; times of day and intervals are of no day."""
-    a = _instant(a)
+    a = _on_a_day(a)
     if not pa.types.is_timestamp(a.type):
         raise pa.ArrowTypeError(f"{a.type} is no date, and no time of one")
     return a

@@ -84,7 +84,7 @@ def test_beyond_the_years_of_the_calendar_nothing_is_made_up(unit: str, expressi
     last, first = 11_248_737 * per_day, -12_687_428 * per_day
     for beyond in (last + per_day, first - 1, 2**62, -(2**62)):
         table = pa.table({"t": pa.array([0, last, beyond, None], pa.timestamp(unit))})
-        with pytest.raises(sw.BadEvents, match="of row 2.*beyond the years -32767 to 32767"):
+        with pytest.raises(sw.BadEvents, match=r"of row 2.*beyond the years -32767 to 32767"):
             values(compiled(expression), table, "it")
     table = pa.table({"t": pa.array([first, last, None], pa.timestamp(unit))})
     assert values(compiled(expression), table, "it").is_valid().to_pylist() == [True, True, False]

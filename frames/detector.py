@@ -151,11 +151,9 @@ class Detector:
 
     def restore(self, state: State) -> None:
         """Go on from what a detector of the same arguments knew; what this one knew is forgotten."""
-        if not (isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], dict) and "of" in state[0]):
-            raise BadSnapshot(
-                f"{state!r:.60} is no state of a detector.", "other.state(), of one with the same arguments"
-            )
-        header, _ = state
+        header = state[0] if isinstance(state, tuple | list) and len(state) == 2 else None
+        if not isinstance(header, dict) or "of" not in header:
+            raise BadSnapshot(f"{state!r:.60} is no state of a detector.", "other.state(), of one made alike")
         if header["of"] != self._settings():
             raise BadQuery(
                 f"the state is that of another detector: {header['of']}.", "fr.Detector with the same arguments"

@@ -94,7 +94,7 @@ def _over_frames_from_json(entry: dict[str, Any], given: dict[str, Query], path:
     found = frames_package().query_from_json(entry) or given.get(entry["label"])
     if found is None:
         raise _without_functions(entry, path)
-    return found
+    return found.named()
 
 
 def _without_functions(entry: dict[str, Any], path: Path) -> BadSnapshot:

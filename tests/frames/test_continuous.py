@@ -419,3 +419,21 @@ def test_frames_are_no_features_and_queries_without_sql_need_a_name():
     with pytest.raises(sw.BadQuery, match=r'Pattern has no FRAME clause in SQL\. Hint: .*name="q"'):
         engine.register(fr.FrameQuery(matches, [sw.count()]))
     assert engine.register(fr.FrameQuery(matches, [sw.count()], name="p")) == "p"
+
+
+@pytest.mark.parametrize("by", [None, "k", ()], ids=str)
+@pytest.mark.parametrize("spec", [fr.Threshold("x", ">", 0), fr.Aggregate(LATEST, ">", 1)], ids=["values", "spec"])
+def test_a_query_without_a_name_is_loaded_with_its_functions(spec, by):
+    query = fr.FrameQuery(spec, [LATEST, sw.sum("i")], by=by)
+    events = table([{"ts": t, "k": "ab"[t % 2], "x": float(t % 5), "i": t, "t": None} for t in range(20)])
+    engine = sw.Engine(key="k")
+    name = engine.register(query)
+    engine.append(events.slice(0, 9))
+    engine = reloaded(engine, [query])
+    assert [each.label for each in engine.queries] == [name]
+    engine.append(events.slice(9))
+    found = engine.emitted(name).drop_columns(["frame_id"]).to_pylist()
+    wanted = sw.evaluate(query, events, key="k").drop_columns(["frame_id"]).to_pylist()
+    assert found and all(row in wanted for row in found)
+    with pytest.raises(sw.BadSnapshot, match="whose functions are not in the file"):
+        reloaded(engine, [])

@@ -157,3 +157,9 @@ def test_a_filler_goes_on_as_if_nothing_had_happened(rows, order, key, margins, 
     pieces.append(detector.finish())
     args = rows, pieces, order, key, margins
     assert repr(filled(*args, saved=True)) == repr(filled(*args, saved=False))
+
+
+@pytest.mark.parametrize("state", [{}, None, b"", ({}, {}), (1, 2)])
+def test_what_is_no_state_of_a_detector_is_refused(state):
+    with pytest.raises(sw.BadSnapshot, match="is no state of a detector"):
+        fr.Detector(fr.Delta("x", 1)).restore(state)

@@ -91,7 +91,7 @@ def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: P
 
 
 def _over_frames_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Any:
-    found = frames_package().query_from_json(entry) or given.get(entry["label"])
+    found: Any = frames_package().query_from_json(entry) or given.get(entry["label"])
     if found is None:
         raise _without_functions(entry, path)
     return found.named()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.tables.columns import is_number
-from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE
+from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE, as_doubles
 
 TOO_MANY_DIGITS = "it has more than 38 digits"
 
@@ -92,7 +92,9 @@ def truth(a: Any) -> Any:
 def as_float(a: Any) -> Any:
     if a.type == pa.float64():
         return a
-    if pa.types.is_decimal(a.type) or (is_number(a.type) and not pa.types.is_boolean(a.type)):
+    if pa.types.is_decimal(a.type):
+        return as_doubles(a)
+    if is_number(a.type) and not pa.types.is_boolean(a.type):
         return pc.cast(a, pa.float64(), safe=False)
     raise pa.ArrowTypeError(f"{a.type} is no number")
 

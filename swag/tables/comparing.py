@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from swag.tables.columns import one_chunk
 from swag.tables.constants import Number, is_number, plain
-from swag.tables.decimals import MOST_DIGITS_THERE_ARE, as_decimal
+from swag.tables.decimals import MOST_DIGITS_THERE_ARE, as_decimal, as_doubles
 
 _ARROW = {
     ">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal, "=": pc.equal, "<>": pc.not_equal,
@@ -64,8 +64,15 @@ def _compared(op: str, left: Any, right: Any) -> Any:
     return _ARROW[op](left, _alike(scalar(right), left.type))
 
 
+def as_written(number: Number, kind: pa.DataType) -> Number:
+    """A fraction beside decimals is the one that is written: 1.1, where the float is a little more."""
+    fraction = isinstance(number, float) and math.isfinite(number) and pa.types.is_decimal(kind)
+    return Decimal(repr(number)) if fraction else number
+
+
 def within(op: str, threshold: Number, kind: pa.DataType) -> tuple[str, Any]:
     """The same condition on values of a type, with a threshold of that type; op is one of > >= < <=."""
+    threshold = as_written(threshold, kind)
     near = nearest(threshold, kind)
     if near == threshold:
         return op, near
@@ -100,6 +107,7 @@ def same(value: Any, kind: pa.DataType) -> pa.Array | None:
         value = plain(value)
         if pa.types.is_date(kind) and isinstance(value, datetime.datetime) and value == _midnight(value):
             value = value.date()
+        value = as_written(value, kind)
         near = nearest(value, kind) if is_number(value) and math.isfinite(value) and _is_numeric(kind) else value
         found = pa.array([near], kind)
         if pa.types.is_temporal(kind) and isinstance(value, int):
@@ -122,6 +130,7 @@ def scalar(constant: Any) -> pa.Scalar:
 
 def _with_number(op: str, column: Any, number: Number) -> Any:
     """A column compared with a number, exactly: by the nearest number that its type can hold."""
+    number = as_written(number, column.type)
     if op in ("=", "<>"):
         near = nearest(number, column.type)
         if near != number:  # it equals nothing of this type
@@ -146,6 +155,12 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
     """Two columns compared by Arrow; exactly, where an integer is too large to be a float."""
     if pa.types.is_null(left.type) and pa.types.is_null(right.type):
         left = pc.cast(left, pa.float64())  # Arrow compares nulls of some type only
+    if pa.types.is_decimal(left.type) and isinstance(right, pa.Scalar) and pa.types.is_floating(right.type):
+        return _with_number(op, left, right.as_py()) if right.is_valid else _ARROW[op](left, right)
+    if pa.types.is_floating(left.type) and pa.types.is_decimal(right.type):
+        return _of_columns(_BEHIND[op], right, left)
+    if pa.types.is_decimal(left.type) and pa.types.is_floating(right.type):
+        left = as_doubles(left)
     left, right = _with_points_alike(left, right)
     if pa.types.is_timestamp(left.type) and pa.types.is_timestamp(right.type) and left.type.tz and right.type.tz:
         right = pc.cast(right, pa.timestamp(right.type.unit, left.type.tz))  # Arrow compares those of one zone only

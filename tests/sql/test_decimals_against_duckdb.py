@@ -1,16 +1,19 @@
 """Decimals in expressions: what Python's fractions give, exactly, or an error; casts are DuckDB's."""
 
 import math
+import operator
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+import frames as fr
 import swag as sw
 
 DIGITS = Context(prec=200)
@@ -118,3 +121,70 @@ def exactly_cast(value: Any, precision: int, scale: int) -> Decimal | None:
 def test_text_is_a_decimal_to_the_last_digit_or_none(text: str, to: str, wanted: Decimal | None) -> None:
     query = sw.Query(sw.last(f"TRY_CAST(s AS DECIMAL({to}))"), sw.Rows(1), name="q")
     assert sw.evaluate(query, {"ts": [1], "s": [text]})["q"].to_pylist() == [wanted]
+
+
+@given(table=tables(), to=st.sampled_from(["DOUBLE", "FLOAT"]))
+def test_a_decimal_as_a_float_is_the_one_next_to_it(table: pa.Table, to: str) -> None:
+    value = table["a"][0].as_py()
+    query = sw.Query(sw.last(f"CAST(a AS {to})"), sw.Rows(1), name="q")
+    found = sw.evaluate(query, table)["q"][0].as_py()
+    assert found == (float(value) if to == "DOUBLE" else float(np.float32(float(value))))
+    assert sw.evaluate("SELECT LAST(a / 1) AS q FROM t [ROWS 1]", table)["q"][0].as_py() == float(value)
+
+
+WRITTEN = st.decimals(-1000, 1000, allow_nan=False, places=2) | st.decimals(-1, 1, allow_nan=False, places=5)
+
+
+@given(
+    units=st.lists(st.integers(-(10**5), 10**5), min_size=1, max_size=8), scale=st.integers(0, 5),
+    written=WRITTEN, is_there=st.booleans(), op=st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
+)  # fmt: skip
+@example(units=[330, 110, 5], scale=2, written=Decimal("3.3"), is_there=False, op="=")
+def test_a_fraction_beside_decimals_is_the_one_that_is_written(
+    units: list[int], scale: int, written: Decimal, is_there: bool, op: str
+) -> None:
+    """Wherever the two meet: in WHERE, in aggregates, in HAVING and QUALIFY, in frames; stored, and in an engine."""
+    kind = pa.decimal128(9, scale)
+    values = [Decimal(each).scaleb(-scale) for each in units]
+    c = format(values[0] if is_there else written, "f") + (
+        "" if "." in f"{values[0] if is_there else written:f}" else ".0"
+    )
+    events = pa.table({"ts": range(len(values)), "k": range(len(values)), "d": pa.array(values, kind)})
+    right = [COMPARED[op](value, Decimal(c)) for value in values]
+    assert duckdb.sql(f"SELECT d {op} {c} FROM events ORDER BY ts").fetchall() == [(each,) for each in right]
+    for text in (f"d {op} {c}", f"{c} {BEHIND[op]} d", f"d + 0 {op} {c}", f"CASE WHEN d {op} {c} THEN TRUE END"):
+        found = sw.evaluate(sw.Query(sw.count_if(text), sw.Rows(1), name="n"), events)["n"].to_pylist()
+        assert found == list(map(int, right)), text
+        assert (
+            sw.evaluate(sw.Query(sw.count(), sw.Rows(1), name="n", where=text), events, key="k")["n"].to_pylist()
+            == found
+        )
+    having = f"SELECT k, SUM(d) AS s FROM t [ROWS 1] GROUP BY k HAVING s {op} {c}"
+    over = f"SELECT k, SUM(d) OVER w AS s FROM t WINDOW w AS (PARTITION BY k ORDER BY ts) QUALIFY s {op} {c}"
+    keys = [k for k, holds in enumerate(right) if holds]
+    assert [row["k"] for row in sw.evaluate(having, events).to_pylist() if row["s"] is not None] == keys
+    assert sw.evaluate(over, events)["k"].to_pylist() == keys
+    for text in (having, over):
+        engine = sw.Engine(key="k")
+        engine.register(text)
+        engine.append(events)
+        assert engine.lookup("s")["k"].to_pylist() == keys
+    if op in ("<", "<=", ">", ">="):
+        query = sw.Query(sw.sum("d"), sw.Rows(1), name="s", having=(op, float(c)))
+        engine = sw.Engine(key="k")
+        engine.register(query)
+        engine.append(events)
+        assert engine.lookup("s")["k"].to_pylist() == keys
+    found = fr.detect(fr.Threshold(f"d {op} {c} AND ts >= 0"), events, key="k")["k"].to_pylist()
+    assert found == keys
+
+
+COMPARED = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+BEHIND = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

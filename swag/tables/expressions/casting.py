@@ -197,6 +197,7 @@ def _number(values: Any, to: pa.DataType) -> Any:
     if pa.types.is_boolean(kind):
         return _number(pc.cast(values, pa.int64()), to) if pa.types.is_decimal(to) else pc.cast(values, to)
     if pa.types.is_floating(to):
+        values = as_float(values) if pa.types.is_decimal(kind) else values
         if _any(_without_room(values, to)):
             raise pa.ArrowInvalid(f"it is out of range of {to}")
         return pc.cast(values, to, safe=False)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.tables.decimals import MOST_DIGITS, as_decimal
+from swag.tables.decimals import MOST_DIGITS, as_decimal, as_doubles
 from swag.tables.expressions import instants
 
 UNITS = ["s", "ms", "us", "ns"]
@@ -28,6 +28,8 @@ def alike(*values: Any) -> list[Any]:
 def _as(values: Any, kind: pa.DataType) -> Any:
     if pa.types.is_decimal(kind) and is_numeric(values.type):
         return as_decimal(values, kind)
+    if pa.types.is_decimal(values.type) and pa.types.is_floating(kind):
+        return as_doubles(values)
     return pc.cast(values, kind, safe=not pa.types.is_floating(kind))
 
 

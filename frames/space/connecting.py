@@ -91,8 +91,8 @@ def _numbered(laid: Placed, parent: np.ndarray) -> np.ndarray:
     roots, which = np.unique(parent, return_inverse=True)
     starts = np.full(roots.size, np.iinfo(np.int64).max)
     np.minimum.at(starts, which, laid.starts)
-    rows = np.full(roots.size, parent.size)
-    np.minimum.at(rows, which, laid.rows)
+    rows, first = np.full(roots.size, parent.size), laid.starts == starts[which]
+    np.minimum.at(rows, which[first], laid.rows[first])
     numbers, of_frames = np.empty(roots.size, np.int64), np.empty(parent.size, np.int64)
     numbers[np.lexsort((rows, starts))] = np.arange(roots.size)
     of_frames[laid.rows] = numbers[which]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import frames as fr
@@ -51,6 +51,12 @@ def framings(draw: Any) -> pa.Table:
     return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
 
 
+OUT_OF_ORDER = pa.table(
+    {"frame_id": [0, 1, 2], "k": [0, 1, 0], "start": [16, 15, 15], "end": [16, 15, 16], "rows": [1] * 3}
+)
+
+
+@example(frames=OUT_OF_ORDER, pairs={(0, 0)}, within=0)  # an episode is known by the frame that begins it
 @given(
     frames=framings(),
     pairs=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from frames.scans.aggregate import operator
 from frames.scans.scan import NONE, Kinds
@@ -21,7 +22,7 @@ from swag.durable.state import part as part_of
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.families import check_columns, result_type
-from swag.query.kind import KINDS
+from swag.query.kind import KINDS, sql_of
 from swag.tables import decay
 from swag.tables.columns import Clock, Field, is_discrete, is_number
 from swag.tables.times.durations import in_units
@@ -156,7 +157,9 @@ def grown_part(aggregate: Aggregated, kinds: Kinds) -> GrownPart:
     check_columns(aggregate, kinds)
     kind = result_type(aggregate, kinds)
     if not is_number(kind):
-        raise BadType(f"{aggregate} is {kind}, and is compared or computed with here.", "an aggregate that is a number")
+        of = aggregate.columns[0] if aggregate.columns and pa.types.is_decimal(kind) else None
+        hint = "an aggregate that is a number" if of is None else f"CAST({sql_of(of)} AS DOUBLE) in it"
+        raise BadType(f"{aggregate} is {kind}, and is compared or computed with here.", hint)
     if aggregate.kind == "count":
         return GrownPart(None, (), True)
     of_columns = tuple(np.int64 if is_discrete(kinds[name]) else np.float64 for name in aggregate.columns)

@@ -66,3 +66,14 @@ def test_other_frames_over_decimals_are_refused_with_the_cast_to_write(make: Any
     with pytest.raises(sw.BadType, match=r'"d", a column of type decimal128\(9, 2\). Hint: CAST\(d AS DOUBLE\)'):
         fr.detect(make("d"), MONEY)
     assert fr.detect(make("CAST(d AS DOUBLE)"), MONEY).num_rows
+
+
+@pytest.mark.parametrize("condition", ["MAX(d) - MIN(d) > 0.5", "SUM(d * 2) > 2 AND COUNT(*) > 1", "MAX(d) > 1"])
+def test_frames_over_aggregates_of_decimals_are_refused_with_the_cast_that_works(condition: str) -> None:
+    text = "SELECT COUNT(*) AS n FROM t [FRAME UNTIL {}]"
+    with pytest.raises(sw.BadType, match="CAST") as found:
+        sw.evaluate(text.format(condition), MONEY)
+    cast = found.value.hint.removesuffix(" in it")
+    inner = cast[len("CAST(") : -len(" AS DOUBLE)")]
+    assert inner in condition
+    assert sw.evaluate(text.format(condition.replace(inner, cast)), MONEY)["n"].to_pylist()

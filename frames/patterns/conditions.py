@@ -227,9 +227,17 @@ def parsed(text: Any, what: str) -> Any:
         raise BadQuery(f"{what} can not be read{place}.", EXAMPLE) from None
     except RecursionError:
         raise BadQuery(f"{what[:60]}…: it is nested too deep.", "fewer parentheses") from None
-    if tree.find(sqlglot.exp.WithinGroup):
-        raise BadQuery(f"{what}: WITHIN GROUP is not supported.", "QUANTILE(A.x, 0.99, 'linear')")
-    return tree
+    return tree.transform(lambda node: _percentile(node, what) if is_node(node, "WithinGroup") else node)
+
+
+def _percentile(node: Any, what: str) -> Any:
+    """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x) as the quantile that it is."""
+    from sqlglot import exp
+
+    order, of = node.expression.expressions, node.this.expressions
+    if called(node.this) != "PERCENTILE_CONT" or len(order) != 1 or len(of) != 1 or order[0].args.get("desc"):
+        raise BadQuery(f"{what}: WITHIN GROUP is not supported so.", "QUANTILE(A.x, 0.99, 'linear')")
+    return exp.Anonymous(this="QUANTILE", expressions=[order[0].this, of[0], exp.Literal.string("linear")])
 
 
 def in_words(text: str, grown: Sequence[Grown]) -> str:

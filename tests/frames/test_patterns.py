@@ -99,7 +99,8 @@ FLAGS = ("BOOL_AND", "BOOL_OR", "COUNT_IF", "COUNTIF")
 def test_measures_are_aggregates_of_the_rows_of_their_symbol(rows):
     """Of every aggregate that statements know, and those of an expression."""
     calls = {name: call.replace("x", "x > 0") if name in FLAGS else call for name, call in OF_MATCHES.items()}
-    calls |= {"of several": "SUM(x * y)", "of one row": "ARG_MAX(ts, x + y)"}
+    calls |= {"of several": "SUM(x * y)", "of one row": "ARG_MAX(ts, x + y)",
+              "between": "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x)"}  # fmt: skip
     asked = {f"{symbol} {name}": re.sub(r"\b(x|y|ts)\b", rf"{symbol}.\1", call) for symbol in "AB"
              for name, call in calls.items()}  # fmt: skip
     spec = fr.Pattern("(A | B)+ C", {"A": "a", "B": "NOT a", "C": "a"}, asked)
@@ -293,7 +294,8 @@ CONDITIONS = {
     "text": ({}, {"all": "STRING_AGG(A.x, ',')"}, "the function STRING_AGG is not supported. Hint: LAST_N"),
     "no function": ({}, {"all": "FOO(A.x)"}, r"MEASURES FOO\(A.x\) AS all: FOO\(.*A.x.*\) is not supported"),
     "filter": ({}, {"n": "SUM(A.x) FILTER (WHERE A.y > 1)"}, "FILTER is not supported. Hint: SUM.CASE WHEN"),
-    "within": ({}, {"n": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY A.x)"}, "Hint: QUANTILE.A.x, 0.99, 'linear'"),
+    "within": ({}, {"n": "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY A.x)"}, "Hint: QUANTILE.A.x, 0.99, 'linear'"),
+    "down": ({}, {"n": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY A.x DESC)"}, "WITHIN GROUP is not supported so"),
     "now": ({}, {"n": "DECAYED_SUM(A.x, 5)"}, "depends on when it is asked for"),
     "arguments": ({}, {"n": "ARG_MAX(A.x)"}, "MEASURES ARG_MAX.* AS n: ARG_MAX takes 2 columns, found 1 argument"),
     "of two symbols": ({}, {"n": "CORR(A.x, B.x)"}, "of several symbols"),

@@ -329,10 +329,28 @@ def test_what_qualify_can_not_be_is_said(condition: str, says: str) -> None:
     assert says in str(found.value)
 
 
-@pytest.mark.parametrize("tail", ["ORDER BY n", "LIMIT 3"])
-def test_an_engine_refuses_what_is_about_rows(tail: str) -> None:
-    with pytest.raises(sw.BadSQL, match=f"{tail.split(' ')[0]}.* is about rows"):
-        sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n FROM t {tail}")
+@pytest.mark.parametrize(
+    ("tail", "column"), [("ORDER BY n", 10), ("LIMIT 3", 1), ("OFFSET 3", 1), ("LIMIT 3 OFFSET 1", 1)]
+)
+def test_an_engine_refuses_what_is_about_rows(tail: str, column: int) -> None:
+    with pytest.raises(sw.BadSQL, match=f"line 3, column {column}: .*{tail.split(' ')[0]}.* is about rows"):
+        sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n\nFROM t\n{tail}")
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "SELECT SUM(m) OVER (ORDER BY ¦time) AS s FROM t",
+        "SELECT ts, RANK() OVER w AS r FROM t WINDOW w AS (PARTITION BY m ORDER BY ¦time)",
+    ],
+)
+def test_a_window_in_another_order_than_that_of_time_is_said_at_its_order_by(marked: str) -> None:
+    text = marked.replace("¦", "")
+    with pytest.raises(sw.BadSQL, match=f'line 1, column {marked.index("¦") + 1}: the window is in order of "time"'):
+        sw.evaluate(text, {"ts": [1], "m": [1]})
+    if "SUM" in text:
+        with pytest.raises(sw.BadSQL, match=f"line 1, column {marked.index('¦') + 1}: "):
+            sw.Engine().register(text)
 
 
 def test_the_command_line_takes_such_statements(tmp_path: Path) -> None:

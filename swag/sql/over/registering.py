@@ -42,7 +42,9 @@ def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
         message = "ORDER BY is about rows, of which an engine keeps none."
         raise wrong(text, select.order[0][3], message, f"leave it out; or {STORED}")
     if select.limit is not None or select.offset:
-        raise wrong(text, select.start, "LIMIT is about rows, of which an engine keeps none.", "leave it out")
+        raise wrong(
+            text, select.limit_start, "LIMIT, as OFFSET, is about rows, of which an engine keeps none.", "leave it out"
+        )
     terms = EngineTerms(text, select, ts)
     where = None if select.where is None else terms.of_row(select.where, select.where_start, "WHERE")
     source = None if where is None else Events(where)

@@ -7,8 +7,8 @@ There is no current row on lookup, so that nothing may be said of its own column
     LAG(x, 2, 0) OVER w            FIRST(x) of the one row so far back, or 0 where there are not so many
     NTH_VALUE(x, 2) OVER w         of w rows: LAG(x, w - 2), or of so many rows less as there are fewer
 
-SQL has a row for every event, so every key with one has an answer, also where no window that is asked for holds it: that
-of LAG, say, at the first event of a key. COUNT(*) over a window that does hold it is then asked for as well.
+SQL has a row for every event, so each key with one has an answer, also where no window that is asked for holds it, such
+as that of LAG at the first event of a key. COUNT(*) over a window that does hold it is then asked for as well.
 """
 
 from dataclasses import replace
@@ -62,7 +62,7 @@ def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
     return found
 
 
-class Item(NamedTuple):
+class Selected(NamedTuple):
     """A column that is selected. term: over windows of their own, which are all of the partition `by`."""
 
     term: Any
@@ -71,7 +71,7 @@ class Item(NamedTuple):
     start: int
 
 
-def _item(terms: "EngineTerms", tree: Any, name: str | None, start: int) -> Item:
+def _item(terms: "EngineTerms", tree: Any, name: str | None, start: int) -> Selected:
     """What one selected item asks for; a name that AS gives it may be used by those after it."""
     if isinstance(tree, StarItem):
         raise _own_column(terms.text, start, "*")
@@ -81,10 +81,10 @@ def _item(terms: "EngineTerms", tree: Any, name: str | None, start: int) -> Item
         raise wrong(terms.text, start, f"{tree.sql('duckdb')} has no window function.", f"SUM(x) {OVER}")
     assert name is not None
     terms.named[name], terms.partitions[name] = term, terms.by
-    return Item(term, name, terms.by, start)
+    return Selected(term, name, terms.by, start)
 
 
-def _query(text: str, item: Item, having: Any, source: Events | None, stream: str) -> Query:
+def _query(text: str, item: Selected, having: Any, source: Events | None, stream: str) -> Query:
     """The query of an engine that answers one selected item, grouped by its PARTITION BY."""
     try:
         term = _at_every_event(item.term, having)
@@ -97,25 +97,25 @@ def _query(text: str, item: Item, having: Any, source: Events | None, stream: st
 
 def _at_every_event(term: Any, having: Any) -> Any:
     """The same, with an answer also for keys whose events lie in none of the windows that are asked for."""
-    there = _latest({leaf.window for each in (term, having) for leaf in leaves(each) if leaf.window is not None})
+    there = _latest([leaf.window for each in (term, having) for leaf in leaves(each)])
     if there is None:
         return term
     return Expression(SQL, ("CASE WHEN _1 > 0 THEN _2 END", kinds.count().over(there), term))
 
 
-def _latest(windows: set[Window]) -> Window | None:
+def _latest(windows: list[Window | None]) -> Window | None:
     """A window that holds the latest event of a key for as long as one of these may; None: one of these does."""
     endless = [each for each in windows if isinstance(each, Rows | Unbounded)]
     by_time = [each for each in windows if isinstance(each, Range)]
-    longest = max(by_time, key=lambda each: distance(each.t, "t"), default=None)
-    if any(each.until == 0 for each in endless or [longest] if each is not None):
+    if any(each.until == 0 for each in endless):
         return None
     if endless:
         return Rows(1) if any(isinstance(each, Rows) for each in endless) else Unbounded(peers=True)
-    return None if longest is None else replace(longest, until=0)
+    longest = max(by_time, key=lambda each: (distance(each.t, "t"), each.until == 0), default=None)
+    return None if longest is None or longest.until == 0 else replace(longest, until=0)
 
 
-def _qualify(terms: "EngineTerms", select: OverSelect, items: list[Item]) -> Any:
+def _qualify(terms: "EngineTerms", select: OverSelect, items: list[Selected]) -> Any:
     """QUALIFY: a condition that says of which keys there are answers."""
     terms.by = None
     having, start = terms.read(select.qualify, select.qualify_start, truth=True), select.qualify_start

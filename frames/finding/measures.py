@@ -43,7 +43,7 @@ def with_measures(
     try:
         said = {name: values(compiled(text), answers, f"MEASURES {name}") for name, text in found.pattern.said.items()}
     except SwagError as why:
-        raise type(why)(in_words(why.message, measured), why.hint) from None
+        raise type(why)(in_words(why.message, measured), why.hint, about=in_words(why.about, measured)) from None
     return {**said, **extra}
 
 
@@ -100,7 +100,11 @@ class _Matches:
         if asked.whole is None and asked.text is not None:
             table = table.append_column(VALUE, pattern_rows.value_of(asked.text, self.table))
         where = None if symbol is None else f'"{LABEL}" = {symbol}'
-        (found,) = over_intervals([(_aggregate(asked), where)], table, None, (self.starts, self.starts + self.sizes))
+        edges = (self.starts, self.starts + self.sizes)
+        try:
+            (found,) = over_intervals([(_aggregate(asked), where)], table, None, edges)
+        except SwagError as why:
+            raise _as_written(why, asked) from None
         return found
 
     def _row(self, asked: Grown, symbol: int | None) -> pa.Array:
@@ -119,6 +123,17 @@ def _aggregate(asked: Grown) -> Any:
     if asked.kind == "count":
         return count() if asked.text is None else count_distinct(VALUE) if asked.distinct else count(VALUE)
     return KINDS[asked.kind](VALUE)
+
+
+def _as_written(why: SwagError, asked: Grown) -> SwagError:
+    """The error with what was written in the place of the column that stands for it."""
+    if asked.whole is not None or asked.text is None:
+        return why
+    of = compiled(asked.text)
+    name = next(iter(of.columns)) if of.is_column else ""
+    said, column = why.message.replace(str(_aggregate(asked)), str(asked)), f'"{VALUE}"'
+    message, hint = said.replace(column, f'"{name}"' if name else of.text), why.hint.replace(column, asked.of)
+    return type(why)(message, hint, name, "" if name else of.text)
 
 
 class MatchEvents:

@@ -60,9 +60,11 @@ def normal(pattern: str, define: Mapping[str, str]) -> tuple[str, dict[str, str]
             raise BadQuery(
                 f"DEFINE {symbol} AS {text}: no symbol of the pattern, which has: {', '.join(known.values())}.",
                 nearest(str(symbol), list(known.values())) or f"leave it out, or PATTERN (… {symbol} …)",
+                name=str(symbol),
             )
         if known[symbol.upper()] in found:
-            raise BadQuery(f"DEFINE has {symbol} twice.", "one condition for each symbol, with AND or OR in it")
+            hint = "one condition for each symbol, with AND or OR in it"
+            raise BadQuery(f"DEFINE has {symbol} twice.", hint, name=symbol)
         found[known[symbol.upper()]] = text
     return written(tree), {name: found[name] for name in known.values() if name in found}
 

@@ -71,8 +71,19 @@ class Grown(NamedTuple):
     def __str__(self) -> str:
         if self.whole is not None:
             return self.text or ""
-        of = "*" if self.text is None else f"{self.symbol}.{self.text}" if self.symbol else self.text
-        return f"{CALLED.get(self.kind, self.kind.upper())}({'DISTINCT ' * self.distinct}{of})"
+        return f"{CALLED.get(self.kind, self.kind.upper())}({'DISTINCT ' * self.distinct}{self.of})"
+
+    @property
+    def of(self) -> str:
+        """What it is of, with the symbol before each column."""
+        if self.text is None or self.symbol is None:
+            return "*" if self.text is None else self.text
+        return written(_changed(parsed(self.text, self.text), self._with_symbol))
+
+    def _with_symbol(self, node: Any) -> Any:
+        from sqlglot import exp
+
+        return exp.column(node.this.copy(), self.symbol) if is_node(node, "Column") else None
 
 
 class SymbolCondition(NamedTuple):

@@ -122,7 +122,9 @@ def _numbers(text: str, array: pa.Array, unit: str, origin: int) -> np.ndarray:
         return np.asarray(array.cast(pa.float64()).fill_null(np.nan))
     else:
         raise BadType(
-            f"DEFINE compares {text}, of type {kind}, with the match so far.", "numbers and times; text of rows alone"
+            f"DEFINE compares {text}, of type {kind}, with the match so far.",
+            "numbers and times; text of rows alone",
+            about=text,
         )
     if away.size and max(int(away.max()), -int(away.min())) > EXACT:
         raise BadEvents(

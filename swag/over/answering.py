@@ -41,7 +41,7 @@ def _check_order(statement: OverStatement, ts: str) -> None:
     for call in statement.calls:
         if call.order not in (None, ts):
             raise wrong(
-                statement.text, call.start, f'the window is in order of "{call.order}", but ts is "{ts}".',
+                statement.text, call.order_start, f'the window is in order of "{call.order}", but ts is "{ts}".',
                 f'sw.evaluate(…, ts="{call.order}"), if that is the column of time; windows are in order of no other',
             )  # fmt: skip
 

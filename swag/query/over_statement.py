@@ -37,6 +37,7 @@ class Call:
     order: str | None = None
     takes: tuple[str, ...] = ()
     start: int = field(default=0, compare=False)
+    order_start: int = field(default=0, compare=False)
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -290,6 +290,11 @@ class Parser(Clauses, Refusing, DuckDBParser):
             self.unsupported("a list or a struct", "columns, numbers and text")
         return this
 
+    def _parse_column_ops(self, this: Any) -> Any:
+        found = super()._parse_column_ops(this)
+        self.refuse_dotted(found, this)
+        return found
+
     def _parse_select(self, *args: Any, **options: Any) -> Any:
         if self._match_set((TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES), advance=False):
             self.unsupported("a statement inside an expression", "FROM (SELECT …) [RANGE 1 HOUR]")

@@ -8,8 +8,9 @@ SELECT * FROM ticks MATCH_RECOGNIZE (
     DEFINE B AS price < PREV(price), C AS price > PREV(price))
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -31,6 +32,14 @@ _ELSEWHERE = {
 }
 
 
+class NamedSQL(NamedTuple):
+    """The SQL that a name stands for, and the offsets of both."""
+
+    text: str
+    start: int
+    named: int
+
+
 @dataclass
 class MatchClause:
     """What stands in the parentheses, read but not yet understood: names with the SQL behind them."""
@@ -38,9 +47,10 @@ class MatchClause:
     start: int
     by: list[str] = field(default_factory=list)
     time: str | None = None
-    measures: dict[str, str] = field(default_factory=dict)
+    measures: dict[str, NamedSQL] = field(default_factory=dict)
     pattern: str = ""
-    define: dict[str, str] = field(default_factory=dict)
+    pattern_start: int = 0
+    define: dict[str, NamedSQL] = field(default_factory=dict)
 
 
 def match_clause(parser: Any) -> MatchClause:
@@ -59,7 +69,7 @@ def match_clause(parser: Any) -> MatchClause:
     if not parser._match_texts(("PATTERN",)):
         _refuse(parser)
         parser.expected("PATTERN", f"{_ORDER}, in this order: {CLAUSE}")
-    found.pattern = _inside(parser)
+    found.pattern, found.pattern_start = _inside(parser)
     _refuse(parser)
     if parser._match_texts(("DEFINE",)):
         _listed(parser, found.define, _defined)
@@ -103,15 +113,15 @@ def _refuse(parser: Any) -> None:
         parser.unsupported(*_ELSEWHERE[parser.word.split(" ")[0]])
 
 
-def _inside(parser: Any) -> str:
-    """The text in parentheses: a pattern has a grammar of its own (frames/patterns/reading.py)."""
+def _inside(parser: Any) -> tuple[str, int]:
+    """The text in parentheses, and its offset: a pattern has a grammar of its own (frames/patterns/reading.py)."""
     if not parser._match(TokenType.L_PAREN):
         parser.expected("( after PATTERN", "PATTERN (A B+ C)")
     start = parser.here
     end = _skip(parser, ())
     if not parser._match(TokenType.R_PAREN):
         parser.expected(")", parser.close())
-    return str(parser.sql[start:end])
+    return str(parser.sql[start:end]), int(start)
 
 
 def _skip(parser: Any, until: tuple[TokenType, ...]) -> int:
@@ -126,19 +136,19 @@ def _skip(parser: Any, until: tuple[TokenType, ...]) -> int:
     return int(parser._prev.end + 1)
 
 
-def _listed(parser: Any, into: dict[str, str], one: Any) -> None:
+def _listed(parser: Any, into: dict[str, NamedSQL], one: Any) -> None:
     """One after the other, with commas between them; each is called by a name of its own."""
     while True:
         start = parser.here
-        name, text = one(parser)
+        name, part = one(parser)
         if name in into:
             raise wrong(parser.sql, start, f'two of them are called "{name}".', "a name for each")
-        into[name] = text
+        into[name] = part
         if not parser._match(TokenType.COMMA):
             return
 
 
-def _measure(parser: Any) -> tuple[str, str]:
+def _measure(parser: Any) -> tuple[str, NamedSQL]:
     """LAST(B.price) AS low."""
     start = parser.here
     if parser.word in ("FINAL", "RUNNING"):
@@ -146,34 +156,61 @@ def _measure(parser: Any) -> tuple[str, str]:
     end = _skip(parser, (TokenType.ALIAS, TokenType.COMMA))
     if not parser._match(TokenType.ALIAS):
         parser.expected("AS and a name", "MEASURES LAST(B.price) AS low")
-    text = parser.sql[start:end]
-    return str(parser.name("a name after AS", "MEASURES LAST(B.price) AS low")), str(text)
+    text, named = parser.sql[start:end], parser.here
+    return str(parser.name("a name after AS", "MEASURES LAST(B.price) AS low")), NamedSQL(str(text), start, named)
 
 
-def _defined(parser: Any) -> tuple[str, str]:
+def _defined(parser: Any) -> tuple[str, NamedSQL]:
     """B AS price < PREV(price)."""
+    named = parser.here
     symbol = str(parser.name("a symbol of the pattern", "DEFINE B AS price < PREV(price)"))
     if not parser._match(TokenType.ALIAS):
         parser.expected(f"AS after {symbol}", f"DEFINE {symbol} AS price < PREV(price)")
     start = parser.here
-    return symbol, str(parser.sql[start : _skip(parser, (TokenType.COMMA,))])
+    return symbol, NamedSQL(str(parser.sql[start : _skip(parser, (TokenType.COMMA,))]), start, named)
 
 
 def match_query(text: str, select: Select) -> Any:
-    """A statement over matches, as a query. Its pattern is read here; a mistake in it is one of the clause."""
+    """A statement over matches, as a query. Its pattern is read here."""
     clause = select.match
     _refuse_others(text, select)
     package = frames_package()
-    ours = package.MATCH_COLUMNS
-    measures = {f" {name}" if name in ours else name: sql for name, sql in clause.measures.items()}
+    spec = _pattern(text, clause, package)
     try:
-        spec = package.Pattern(clause.pattern, clause.define, measures)
         names = tuple(_selected(text, tree, alias, start) for tree, alias, start in select.items)
         return package.MatchQuery(spec, names, clause.time, by=tuple(clause.by), stream=select.source)
     except BadSQL:
         raise
     except BadQuery as why:
         raise wrong(text, clause.start, why.message, why.hint or CLAUSE) from None
+
+
+def _pattern(text: str, clause: MatchClause, package: Any) -> Any:
+    """The pattern. What is wrong with it is said at the first part with which it is."""
+    *_, (_, define, measures) = _growing(clause, package.MATCH_COLUMNS)
+    try:
+        return package.Pattern(clause.pattern, define, measures)
+    except BadQuery:
+        for part, *some in _growing(clause, package.MATCH_COLUMNS):
+            try:
+                package.Pattern(clause.pattern, *some)
+            except BadQuery as why:
+                start = part.named if why.name else part.start
+                raise wrong(text, start, why.message, why.hint or CLAUSE) from None
+        raise
+
+
+def _growing(clause: MatchClause, ours: tuple[str, ...]) -> Iterator[tuple[NamedSQL, dict[str, str], dict[str, str]]]:
+    """DEFINE and MEASURES with one part more each time, and which that is; at last, with all."""
+    define: dict[str, str] = {}
+    measures: dict[str, str] = {}
+    yield NamedSQL(clause.pattern, clause.pattern_start, clause.pattern_start), define, measures
+    for symbol, part in clause.define.items():
+        define = {**define, symbol: part.text}
+        yield part, define, measures
+    for name, part in clause.measures.items():
+        measures = {**measures, f" {name}" if name in ours else name: part.text}
+        yield part, define, measures
 
 
 def _selected(text: str, tree: Any, alias: str | None, start: int) -> str:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadSQL
 from swag.sql.functions import EXAMPLES, NOT_OURS, THERE_ARE
 from swag.sql.hints import CLAUSES, ELSEWHERE, OPERATORS, OTHERS, STATEMENT, UNSUPPORTED, VALUE, meant
-from swag.sql.places import place, wrong
+from swag.sql.nodes import Over
+from swag.sql.places import place, start_of, wrong
 
 if TYPE_CHECKING:
     from sqlglot.parser import Parser as _Base
@@ -216,6 +218,22 @@ class Refusing(_Base):
         call = self._tokens[opened - 1] if opened else None
         if call is not None and call.text.upper() == "POSITION":
             raise wrong(self.sql, call.start, "the function POSITION is not supported.", ELSEWHERE["POSITION"])
+
+    def refuse_dotted(self: Any, tree: Any, before: Any) -> None:
+        """t.SUM(x), SUM(x).y: a dot stands between the names of a stream and its column alone. before: the first one"""
+        part = tree
+        while isinstance(part, exp.Dot) and isinstance(part.expression, exp.Identifier):
+            part = part.this
+        call = part.expression if isinstance(part, exp.Dot) else part.this if isinstance(part, exp.Column) else None
+        if isinstance(call, Over | exp.Condition) and not isinstance(call, exp.Identifier | exp.Literal | exp.Star):
+            start, shown = start_of(call, self.here), (call.this if isinstance(call, Over) else call).sql("duckdb")
+            two = self.clause_now == "SELECT" and self._opened() is None
+            first = " ".join(self.sql[start_of(before, start) : start].rstrip(" \n\t.").split())
+            hint = f"{first}, {shown}; or {shown} alone" if two else f"{shown} alone"
+            raise wrong(self.sql, start, f"expected the name of a column after the dot, found {shown}.", hint)
+        if part is not tree and not isinstance(part, exp.Column):
+            message = f"{part.sql('duckdb')} is followed by a dot, and is neither a stream nor a column."
+            raise wrong(self.sql, start_of(part, self.here), message, "a comma, or an operator, instead of the dot")
 
     def no_function(self: Any, name: str, start: int) -> BadSQL:
         return no_function(self.sql, name, start)

@@ -254,16 +254,15 @@ class GroupedStream:
 
     def known(self, name: Any) -> Query:
         """The query of this name; raises if there is none."""
-        meant = getattr(name, "label", str(name))
-        if not isinstance(name, str) and meant in self.queries:
+        if isinstance(name, str) and name in self.queries:
+            return self.queries[name]
+        meant, known = getattr(name, "label", str(name)), list(self.queries)
+        if meant in known:
             raise UnknownQuery("a query is asked for by its name.", repr(meant))
-        if not isinstance(name, str) or name not in self.queries:
-            known = ", ".join(list(self.queries)[:20]) if self.queries else "none"
-            raise UnknownQuery(
-                f'no query is named "{name}"; registered: {known}.',
-                nearest(str(name), list(self.queries)) if self.queries else "engine.register(…)",
-            )
-        return self.queries[name]
+        raise UnknownQuery(
+            f'no query is named "{name}"; registered: {", ".join(known[:20]) or "none"}.',
+            nearest(str(name), known) if known else "engine.register(…)",
+        )
 
     @property
     def emissions(self) -> dict[By, Emission]:

@@ -67,6 +67,58 @@ def test_what_is_not_supported_is_refused_by_name(body):
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "PATTERN (¦A+? B)",
+        "PATTERN (A B)⏎ DEFINE A AS x > 0, ¦C AS x > 1",
+        "PATTERN (A B) DEFINE A AS x > 0, ¦a AS x > 1",
+        "PATTERN (A B) DEFINE A AS x > 0,⏎B AS ¦x > FOO(x)",
+        "PATTERN (A B) DEFINE A AS x > 0, B AS ¦x > PREV(C.x)",
+        "PATTERN (A B) DEFINE A AS x > 0, B AS ¦MEDIAN(x) > 1",
+        "MEASURES MAX(A.x) AS v, ¦SUM(C.x) AS w PATTERN (A B)",
+        "MEASURES MAX(A.x) AS start,⏎ ¦LAST(B.x) + FOO(x) AS w PATTERN (A B) DEFINE B AS x > 1",
+        "MEASURES ¦LAST(B.x +) AS w PATTERN (A B)",
+    ],
+)
+def test_a_mistake_is_said_at_the_part_that_has_it(body):
+    marked = f"SELECT * FROM t MATCH_RECOGNIZE ({body})".replace("⏎", "\n")
+    before = marked.split("¦")[0]
+    with pytest.raises(sw.BadSQL) as found:
+        sw.sql(marked.replace("¦", ""))
+    assert (found.value.line, found.value.column) == (before.count("\n") + 1, len(before.rsplit("\n", 1)[-1]) + 1)
+
+
+TEXTS = {"ts": [1, 2, 3], "x": [1, 2, 1], "k": ["1", "2", "3"], "odd name": ["4", "5", "6"]}
+
+
+@pytest.mark.parametrize(
+    ("measure", "names", "hint", "answer"),
+    [
+        ("SUM({})", "k", "CAST(k AS DOUBLE)", 3),
+        ("AVG({})", "A.k", "CAST(A.k AS DOUBLE)", 1),
+        ("SUM({})", 'B."odd name"', 'CAST(B."odd name" AS DOUBLE)', 5),
+        ("SUM({})", "A.k || 0", "CAST(A.k || 0 AS DOUBLE)", 10),
+    ],
+)
+def test_a_measure_of_text_names_it_as_it_was_written(measure, names, hint, answer):
+    text = "SELECT * FROM t MATCH_RECOGNIZE (MEASURES LAST(x) AS l, {} AS v PATTERN (A B) DEFINE B AS x > PREV(x))"
+    with pytest.raises(sw.BadType) as found:
+        sw.evaluate(text.format(measure.format(names)), TEXTS)
+    assert str(found.value).startswith(
+        f"line 1, column {text.index('{') + 5 + 2 * ('.' in names)}: {measure[:3]}({names}) "
+    )
+    assert found.value.hint == hint
+    assert " value" not in str(found.value)
+    assert sw.evaluate(text.format(measure.format(hint)), TEXTS)["v"].to_pylist() == [answer]
+
+
+def test_a_measure_that_can_not_be_computed_is_said_where_it_stands():
+    text = "SELECT * FROM t MATCH_RECOGNIZE (MEASURES LAST(x) AS l, LAST(B.k) + 1 AS v PATTERN (A B))"
+    with pytest.raises(sw.BadType, match=f"line 1, column {text.index('LAST(B') + 1}: MEASURES v can not"):
+        sw.evaluate(text, TEXTS)
+
+
 BESIDE = {"[ROWS 3]": "a window", "WHERE x > 1": "WHERE", "GROUP BY x": "GROUP BY", "HAVING COUNT(*) > 1": "HAVING"}
 
 

@@ -227,6 +227,54 @@ def test_an_engine_answers_what_the_last_row_of_each_partition_says() -> None:
     assert engine.lookup("recent", key="a") is None  # now is 4
 
 
+FEW = {"ts": [1, 2, 3], "k": ["a", "a", "b"], "x": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("item", "answers"),
+    [
+        ("CASE WHEN LAG(x) OVER w IS NULL THEN 'new' ELSE 'old' END", ["old", "new"]),
+        ("LAG(x) OVER w", [1, None]),
+        ("LAG(x, 5) OVER w IS NULL", [True, True]),
+        ("COALESCE(LAG(x) OVER w, -1)", [1, -1]),
+        ("COALESCE(SUM(x) OVER (w ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING), 0)", [1, 0]),
+        ("COUNT(*) FILTER (WHERE x > 1) OVER (w ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING)", [0, 0]),
+        ("COUNT(*) OVER (w RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)", [2, 0]),
+        ("COUNT(*) OVER (w RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING)", [2, 0]),
+    ],
+)
+def test_an_engine_has_an_answer_for_each_key_with_an_event_be_its_window_empty(item: str, answers: list[Any]) -> None:
+    text, window = f"SELECT k, {item} AS v FROM t WHERE x < 9", " WINDOW w AS (PARTITION BY k ORDER BY ts)"
+    engine = sw.Engine()
+    engine.register(text + window)
+    engine.append(FEW)
+    engine.append({"ts": [3], "k": ["c"], "x": [9]})
+    assert engine.lookup("v").to_pylist() == [{"k": k, "value": v} for k, v in zip("ab", answers, strict=True)]
+    assert [engine.lookup("v", key=key) for key in "abc"] == [*answers, None]
+
+
+def test_qualify_is_asked_of_each_key_with_an_event_be_its_window_empty() -> None:
+    window = "WINDOW w AS (PARTITION BY k ORDER BY ts)"
+    engine = sw.Engine()
+    engine.register(f"SELECT k, LAG(x) OVER w AS v FROM t {window} QUALIFY LAG(x) OVER w IS NULL")
+    engine.register(f"SELECT k, COUNT(*) OVER (w RANGE 1 PRECEDING) AS n FROM t {window} QUALIFY LAG(x) OVER w IS NULL")
+    engine.append(FEW)
+    assert engine.lookup("v").to_pylist() == [{"k": "b", "value": None}]
+    engine.advance(9)
+    assert engine.lookup("n").to_pylist() == [{"k": "b", "value": 0}]
+
+
+def test_keys_are_let_go_once_no_window_by_time_can_hold_their_latest_event() -> None:
+    frame = "RANGE BETWEEN 3 PRECEDING AND 2 PRECEDING"
+    engine = sw.Engine()
+    engine.register(f"SELECT k, COUNT(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS n FROM t")
+    engine.append(FEW)
+    engine.advance(5)
+    assert engine.lookup("n").to_pylist() == [{"k": "a", "value": 1}, {"k": "b", "value": 1}]
+    engine.advance(6)
+    assert engine.lookup("n").to_pylist() == [{"k": "b", "value": 1}]
+
+
 @pytest.mark.parametrize(
     ("item", "says"),
     [
@@ -281,10 +329,28 @@ def test_what_qualify_can_not_be_is_said(condition: str, says: str) -> None:
     assert says in str(found.value)
 
 
-@pytest.mark.parametrize("tail", ["ORDER BY n", "LIMIT 3"])
-def test_an_engine_refuses_what_is_about_rows(tail: str) -> None:
-    with pytest.raises(sw.BadSQL, match=f"{tail.split(' ')[0]}.* is about rows"):
-        sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n FROM t {tail}")
+@pytest.mark.parametrize(
+    ("tail", "column"), [("ORDER BY n", 10), ("LIMIT 3", 1), ("OFFSET 3", 1), ("LIMIT 3 OFFSET 1", 1)]
+)
+def test_an_engine_refuses_what_is_about_rows(tail: str, column: int) -> None:
+    with pytest.raises(sw.BadSQL, match=f"line 3, column {column}: .*{tail.split(' ')[0]}.* is about rows"):
+        sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n\nFROM t\n{tail}")
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "SELECT SUM(m) OVER (ORDER BY ¦time) AS s FROM t",
+        "SELECT ts, RANK() OVER w AS r FROM t WINDOW w AS (PARTITION BY m ORDER BY ¦time)",
+    ],
+)
+def test_a_window_in_another_order_than_that_of_time_is_said_at_its_order_by(marked: str) -> None:
+    text = marked.replace("¦", "")
+    with pytest.raises(sw.BadSQL, match=f'line 1, column {marked.index("¦") + 1}: the window is in order of "time"'):
+        sw.evaluate(text, {"ts": [1], "m": [1]})
+    if "SUM" in text:
+        with pytest.raises(sw.BadSQL, match=f"line 1, column {marked.index('¦') + 1}: "):
+            sw.Engine().register(text)
 
 
 def test_the_command_line_takes_such_statements(tmp_path: Path) -> None:

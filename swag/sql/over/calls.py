@@ -68,7 +68,8 @@ class Calls:
             where = self.terms.predicate(where, start, node.args["text"])
         partition = tuple(self.terms.of_row(tree, at, "PARTITION BY") for tree, at in spec.partition or [])
         order = None if spec.order is None else self.terms.column(spec.order[0], "ORDER BY", "ORDER BY ts")
-        self._now = Call("", Aggregate("count"), WHOLE, where, partition, order, (), start)
+        ordered = start if spec.order is None else spec.order[1]
+        self._now = Call("", Aggregate("count"), WHOLE, where, partition, order, (), start, ordered)
         window = spec.window
         if name in POSITIONS:
             return self._position(name, call, window)

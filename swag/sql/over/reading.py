@@ -33,6 +33,7 @@ class OverSelect(Select):
     order: list[tuple[Any, bool, bool, int]] = field(default_factory=list)  # tree, descending, nulls first, offset
     limit: int | None = None
     offset: int = 0
+    limit_start: int = 0  # of LIMIT or OFFSET, whichever is first
 
 
 class StarItem(exp.Expression):
@@ -104,6 +105,7 @@ class OverParser(Parser):
         """ORDER BY, LIMIT and OFFSET at the end of a statement with OVER ( … )."""
         if self._now(TokenType.ORDER_BY, "ORDER BY"):
             found.order = self._order()
+        found.limit_start = self.here
         while self._match_set((TokenType.LIMIT, TokenType.OFFSET)):
             self.clause_now = self._prev.text.upper()
             count = self.whole("a number of rows", f"{self.clause_now} 10")

@@ -6,15 +6,19 @@ There is no current row on lookup, so that nothing may be said of its own column
     FIRST_VALUE(x) OVER w          null where FIRST(x IS NULL), else FIRST(x), which skips nulls
     LAG(x, 2, 0) OVER w            FIRST(x) of the one row so far back, or 0 where there are not so many
     NTH_VALUE(x, 2) OVER w         of w rows: LAG(x, w - 2), or of so many rows less as there are fewer
+
+SQL has a row for every event, so each key with one has an answer, also where no window that is asked for holds it, such
+as that of LAG at the first event of a key. COUNT(*) over a window that does hold it is then asked for as well.
 """
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from swag.errors import BadQuery, BadSQL
 from swag.query import kinds
-from swag.query.expression import SQL, Expression
+from swag.query.expression import SQL, Expression, leaves
 from swag.query.query import Events, Query
 from swag.query.windows import Range, Rows, Unbounded, Window, lies_ahead
 from swag.sql.over.calls import Calls
@@ -23,6 +27,7 @@ from swag.sql.over.reading import OVER, OverSelect, StarItem
 from swag.sql.over.terms import OverTerms
 from swag.sql.places import start_of, wrong
 from swag.tables.expressions.expression import compiled
+from swag.tables.times.durations import distance
 
 Node = Any
 LATEST = "leave it out; LAST_VALUE({0}) OVER (… ORDER BY ts) is the latest"
@@ -37,15 +42,17 @@ def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
         message = "ORDER BY is about rows, of which an engine keeps none."
         raise wrong(text, select.order[0][3], message, f"leave it out; or {STORED}")
     if select.limit is not None or select.offset:
-        raise wrong(text, select.start, "LIMIT is about rows, of which an engine keeps none.", "leave it out")
+        raise wrong(
+            text, select.limit_start, "LIMIT, as OFFSET, is about rows, of which an engine keeps none.", "leave it out"
+        )
     terms = EngineTerms(text, select, ts)
     where = None if select.where is None else terms.of_row(select.where, select.where_start, "WHERE")
     source = None if where is None else Events(where)
     asked = [each for each in select.items if not isinstance(each[0], exp.Column)]
     assert isinstance(select.source, str)
-    found = [_query(terms, each, source, select.source) for each in asked]
-    if select.qualify is not None:
-        found = [_qualified(terms, select, each) for each in found]
+    items = [_item(terms, *each) for each in asked]
+    having = None if select.qualify is None else _qualify(terms, select, items)
+    found = [_query(terms.text, each, having, source, select.source) for each in items]
     keys = {name for query in found for name in query.by}
     for tree, name, start in select.items:
         if isinstance(tree, exp.Column) and tree.name not in keys:
@@ -55,36 +62,70 @@ def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
     return found
 
 
-def _query(terms: "EngineTerms", item: tuple[Any, str | None, int], source: Events | None, stream: str) -> Query:
-    """The query of an engine that answers one selected item, grouped by its PARTITION BY."""
-    tree, name, start = item
+class Selected(NamedTuple):
+    """A column that is selected. term: over windows of their own, which are all of the partition `by`."""
+
+    term: Any
+    name: str
+    by: tuple[str, ...]
+    start: int
+
+
+def _item(terms: "EngineTerms", tree: Any, name: str | None, start: int) -> Selected:
+    """What one selected item asks for; a name that AS gives it may be used by those after it."""
     if isinstance(tree, StarItem):
         raise _own_column(terms.text, start, "*")
     terms.by = None
     term = terms.read(tree, start)
     if terms.by is None:
         raise wrong(terms.text, start, f"{tree.sql('duckdb')} has no window function.", f"SUM(x) {OVER}")
-    if name is not None:
-        terms.named[name], terms.partitions[name] = term, terms.by
+    assert name is not None
+    terms.named[name], terms.partitions[name] = term, terms.by
+    return Selected(term, name, terms.by, start)
+
+
+def _query(text: str, item: Selected, having: Any, source: Events | None, stream: str) -> Query:
+    """The query of an engine that answers one selected item, grouped by its PARTITION BY."""
     try:
-        return Query(term, None, name, source=source, by=terms.by, stream=stream)
+        term = _at_every_event(item.term, having)
+        return Query(term, None, item.name, None, having, source=source, by=item.by, stream=stream)
     except BadSQL:
         raise
     except BadQuery as why:
-        raise wrong(terms.text, start, why.message, f"SUM(x) {OVER}") from None
+        raise wrong(text, item.start, why.message, f"SUM(x) {OVER}") from None
 
 
-def _qualified(terms: "EngineTerms", select: OverSelect, query: Query) -> Query:
-    """The same of those keys only that QUALIFY holds for."""
+def _at_every_event(term: Any, having: Any) -> Any:
+    """The same, with an answer also for keys whose events lie in none of the windows that are asked for."""
+    there = _latest([leaf.window for each in (term, having) for leaf in leaves(each)])
+    if there is None:
+        return term
+    return Expression(SQL, ("CASE WHEN _1 > 0 THEN _2 END", kinds.count().over(there), term))
+
+
+def _latest(windows: list[Window | None]) -> Window | None:
+    """A window that holds the latest event of a key for as long as one of these may; None: one of these does."""
+    endless = [each for each in windows if isinstance(each, Rows | Unbounded)]
+    by_time = [each for each in windows if isinstance(each, Range)]
+    if any(each.until == 0 for each in endless):
+        return None
+    if endless:
+        return Rows(1) if any(isinstance(each, Rows) for each in endless) else Unbounded(peers=True)
+    longest = max(by_time, key=lambda each: (distance(each.t, "t"), each.until == 0), default=None)
+    return None if longest is None or longest.until == 0 else replace(longest, until=0)
+
+
+def _qualify(terms: "EngineTerms", select: OverSelect, items: list[Selected]) -> Any:
+    """QUALIFY: a condition that says of which keys there are answers."""
     terms.by = None
     having, start = terms.read(select.qualify, select.qualify_start, truth=True), select.qualify_start
     if terms.by is None or not isinstance(having, Expression) or not having.is_condition:
         raise wrong(terms.text, start, "QUALIFY takes a condition on window functions.", f"QUALIFY COUNT(*) {OVER} > 9")
-    if terms.by != query.by:
-        message = f'QUALIFY is over other partitions than "{query.label}".'
-        raise wrong(terms.text, start, message, "one PARTITION BY for all; or a statement for each")
-    aggregate, window = query.aggregate, query.window
-    return Query(aggregate, window, query.name, None, having, source=query.source, by=query.by, stream=query.stream)
+    for each in items:
+        if terms.by != each.by:
+            message = f'QUALIFY is over other partitions than "{each.name}".'
+            raise wrong(terms.text, start, message, "one PARTITION BY for all; or a statement for each")
+    return having
 
 
 def _own_column(text: str, start: int, name: str) -> Exception:

@@ -259,10 +259,9 @@ class GroupedStream:
         meant, known = getattr(name, "label", str(name)), list(self.queries)
         if meant in known:
             raise UnknownQuery("a query is asked for by its name.", repr(meant))
-        raise UnknownQuery(
-            f'no query is named "{name}"; registered: {", ".join(known[:20]) or "none"}.',
-            nearest(str(name), known) if known else "engine.register(…)",
-        )
+        there = f"registered: {', '.join(known[:20]) or 'none'}"
+        hint = nearest(str(name), known) if known else "engine.register(…)"
+        raise UnknownQuery(f'no query is named "{name}"; {there}.', hint)
 
     @property
     def emissions(self) -> dict[By, Emission]:

@@ -236,7 +236,9 @@ def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
         row = pc.index(pc.is_null(one_chunk(array)), True).as_py()
         raise BadEvents(f'row {row} has no timestamp: "{name}" is null.', "drop or repair such rows first")
     only = one_chunk(array)
-    return only.to_numpy() if only.type == AS_THEY_ARE[0] else _integers(only, name)
+    if only.type == AS_THEY_ARE[0]:
+        return only.to_numpy()
+    return _integers(only, name, f"whole numbers up to {LARGEST}: time in a coarser unit, as int64, or a timestamp")
 
 
 @dataclass(frozen=True)
@@ -351,7 +353,7 @@ def _zero(kind: pa.DataType) -> pa.Scalar:
     return pa.scalar(0, width).cast(kind)
 
 
-def _integers(array: pa.Array, name: str) -> np.ndarray:
+def _integers(array: pa.Array, name: str, hint: str = "cast the column to float64") -> np.ndarray:
     """Whole numbers, and times as such, as int64; refused if they do not fit."""
     kind = array.type
     if pa.types.is_temporal(kind):
@@ -360,9 +362,7 @@ def _integers(array: pa.Array, name: str) -> np.ndarray:
         try:
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise BadType(
-                f'"{name}" ({kind}) holds values that do not fit int64.', "cast the column to float64"
-            ) from None
+            raise BadType(f'"{name}" ({kind}) holds values that do not fit int64.', hint) from None
     return np.asarray(array)
 
 

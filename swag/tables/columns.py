@@ -19,13 +19,14 @@ POOLED_FROM = 1 << 20  # bytes from which on memory comes from Arrow's pool
 AS_THEY_ARE = (pa.int64(), pa.float64())  # the types that kernels are given
 
 
-def as_table(events: Any, keep: bool = False) -> pa.Table:
+def as_table(events: Any, keep: bool = False, what: str = "events are") -> pa.Table:
     """A pyarrow.Table of what users hand in; zero-copy where it can be.
 
     keep: rows are kept when the call is over. What is no table of Arrow may then be written to again, so it is copied.
+    what: who is told of, if it is no table.
     """
     try:
-        table = events if isinstance(events, pa.Table | dict) else table_of(events)
+        table = events if isinstance(events, pa.Table | dict) else table_of(events, what)
         table = _from_dict(table) if isinstance(table, dict) else table
         if keep and not isinstance(events, pa.Table | pa.RecordBatch):
             table = _copied(table)

@@ -174,6 +174,16 @@ def _taken(array: pa.Array, rows: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(kind, rows.size, [None, pa.py_buffer(found)])
 
 
+def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The order of rows by these columns, those of a key of several one by one."""
+    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
+    if len(own) == 1:
+        return np.asarray(pc.sort_indices(own[0]))
+    table = pa.table(own, [str(i) for i in range(len(own))])
+    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))
+
+
 @dataclass(frozen=True)
 class Clock:
     """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s."""
@@ -281,6 +291,15 @@ def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) 
     array = one_chunk(column(table, name, asked_by))
     kind = array.type
     if array.null_count == 0 and kind in AS_THEY_ARE:  # as nearly all are: to look for the others takes as long again
+def hashed(column: Field) -> np.ndarray:
+    """The values of a column as words of 64 bits that are equal for equal ones: NaN is one value, -0.0 is 0.0."""
+    values = column.values
+    if column.words is not None:
+        found: np.ndarray = column.words.hashes(values)
+        return found
+    return np.where(values == values, values + 0.0, np.nan).view(np.int64) if values.dtype == np.float64 else values
+
+
         return Field(array.to_numpy(), None, kind)
     array = decoded(array)
     kind = array.type

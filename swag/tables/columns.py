@@ -186,7 +186,8 @@ def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Clock:
-    """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s."""
+    """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s; null of an empty list,
+    whose times may be any: those of a calendar go with all queries."""
 
     type: pa.DataType
 
@@ -196,6 +197,8 @@ class Clock:
             return str(self.type.unit)
         if pa.types.is_date32(self.type):
             return "d"
+        if pa.types.is_null(self.type):
+            return "us"
         return "ms" if pa.types.is_date64(self.type) else None
 
     def instant(self, at: Any, what: str = "at") -> int:
@@ -227,6 +230,8 @@ class Clock:
 
 def clock_of(array: pa.ChunkedArray, name: str) -> Clock:
     if pa.types.is_integer(array.type) or pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        return Clock(array.type)
+    if pa.types.is_null(array.type) and not len(array):
         return Clock(array.type)
     raise BadType(
         f'ts column "{name}" is {array.type}; ts is an integer or a timestamp.',
@@ -286,11 +291,6 @@ class Field:
         return Field(values, valid, self.type, self.words, exact)
 
 
-def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
-    """as_they_are: values are only handed back, so uint64 beyond int64 may wrap: they come out as they went in."""
-    array = one_chunk(column(table, name, asked_by))
-    kind = array.type
-    if array.null_count == 0 and kind in AS_THEY_ARE:  # as nearly all are: to look for the others takes as long again
 def hashed(column: Field) -> np.ndarray:
     """The values of a column as words of 64 bits that are equal for equal ones: NaN is one value, -0.0 is 0.0."""
     values = column.values
@@ -300,6 +300,11 @@ def hashed(column: Field) -> np.ndarray:
     return np.where(values == values, values + 0.0, np.nan).view(np.int64) if values.dtype == np.float64 else values
 
 
+def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
+    """as_they_are: values are only handed back, so uint64 beyond int64 may wrap: they come out as they went in."""
+    array = one_chunk(column(table, name, asked_by))
+    kind = array.type
+    if array.null_count == 0 and kind in AS_THEY_ARE:  # as nearly all are: to look for the others takes as long again
         return Field(array.to_numpy(), None, kind)
     array = decoded(array)
     kind = array.type

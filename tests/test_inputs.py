@@ -233,6 +233,7 @@ def test_what_other_libraries_can_not_compute_is_told_as_theirs():
     for events, why in [
         (pl.scan_parquet("nope.parquet"), "LazyFrame can not be computed: No such file or directory .*nope.parquet"),
         (pl.LazyFrame({"ts": [1]}).select("y"), 'LazyFrame can not be computed: unable to find column "y"'),
+        ([relation, relation], "DuckDBPyRelation can not be computed: Catalog Error"),
         (relation, "DuckDBPyRelation can not be computed: Catalog Error: Table with name gone does not exist\\."),
     ]:
         with pytest.raises(sw.BadEvents, match=why):

@@ -106,12 +106,15 @@ def _computed(compute: Callable[[Any], Any], frame: Any) -> pa.Table:
         ) from why
 
 
+_streamed = partial(_computed, lambda table: table)  # those that hand out what Arrow reads, DuckDB's relations too
+
+
 def _from_list(rows: list[Any]) -> pa.Table | dict[str, Any]:
     """Of dicts, one for each event, what one lacks being null; or of paths, or of tables."""
     if rows and all(isinstance(each, str | os.PathLike) for each in rows):
         return _from_files(rows)
     if rows and all(hasattr(each, "__arrow_c_stream__") or isinstance(each, pa.RecordBatch) for each in rows):
-        return pa.concat_tables([pa.table(each) for each in rows])
+        return pa.concat_tables([_streamed(each) for each in rows])
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
             shown = repr(row) if len(repr(row).splitlines()) == 1 else f"a {type(row).__name__}"
@@ -133,10 +136,7 @@ READERS: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = [  # the fir
     (_is("pandas", "DataFrame"), _from_pandas),
     (_is("polars", "LazyFrame"), partial(_computed, lambda lazy: lazy.collect())),
     (lambda events: type(events).__module__.startswith("pyspark."), _from_spark),
-    (
-        lambda events: hasattr(events, "__arrow_c_stream__") and not isinstance(events, pa.ChunkedArray),
-        partial(_computed, lambda table: table),
-    ),
+    (lambda events: hasattr(events, "__arrow_c_stream__") and not isinstance(events, pa.ChunkedArray), _streamed),
     (lambda events: type(events).__module__ == "pyarrow._dataset", partial(_computed, lambda data: data.to_table())),
 ]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.core import DetectorCore
-from frames.finding.intake import END_OF_TIME, START_OF_TIME
+from frames.finding.intake import END_OF_TIME, START_OF_TIME, is_empty
 from frames.finding.promises import promised, promised_end
 from frames.finding.ties import Ties
 from frames.owning.origin import Fingerprint, Origin
@@ -79,6 +79,8 @@ class Detector:
         if self._over:
             raise BadEvents("the stream was finished; nothing can be pushed any more.", "make a new fr.Detector")
         table = as_table(events, keep=True)
+        if is_empty(table):
+            return
         rows, fields = self._core.take(joined(table, self._by) if len(self._by) > 1 else table)
         self._seen.add(fields, rows.ts, rows.ids, self._core.keys)
 

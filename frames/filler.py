@@ -24,6 +24,7 @@ from frames.finding.intake import (
     Punctuations,
     after,
     check_promise,
+    is_empty,
     key_ids,
 )
 from frames.state import key_setting, keys_from_arrays, keys_to_arrays, nested
@@ -38,6 +39,7 @@ from swag.query.groupings import one_or_several
 from swag.tables.columns import Clock, as_table, column, timed
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
+from swag.tables.plain import fitted
 from swag.tables.times.durations import Duration
 
 NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it begins, and its last piece ended
@@ -106,6 +108,10 @@ class Filler:
     def push_events(self, events: Any) -> pa.Table:
         """Take events, in any order; returns those that lie in frames that are there."""
         table = as_table(events, keep=True)
+        if is_empty(table):
+            return self._nothing()
+        if self._table is not None:
+            table = fitted(table, dict(zip(self._table.column_names, self._table.schema.types, strict=True)))
         check_free(table)
         clock, instants = timed(table, self.ts)
         self._check_clock(clock, f'"{self.ts}"')

@@ -192,8 +192,6 @@ class Engine:
         table = intake.read(events, streams.reading, keep=waits or streams.is_ticking)
         if table.num_rows == 0:
             return 0
-        if self.lateness is None and clock is not None:  # what comes in order goes straight in
-            return streams.take(table)
         return self._arrivals.take(table)
 
     @alone

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gzip
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -222,3 +223,38 @@ def test_rows_of_a_file_that_changes_stay_as_they_were(tmp_path):
     engine.append(tmp_path / "t.arrow")
     (tmp_path / "t.arrow").write_bytes(b"\xff" * 5000)
     assert engine.lookup("s").to_pylist() == [{"k": "b", "value": 4.0}]
+
+
+def test_what_other_libraries_can_not_compute_is_told_as_theirs():
+    connection = duckdb.connect()
+    connection.sql("CREATE TABLE gone AS SELECT 1 AS ts, 2 AS x")
+    relation = connection.sql("SELECT * FROM gone")
+    connection.sql("DROP TABLE gone")
+    for events, why in [
+        (pl.scan_parquet("nope.parquet"), "LazyFrame can not be computed: No such file or directory .*nope.parquet"),
+        (pl.LazyFrame({"ts": [1]}).select("y"), 'LazyFrame can not be computed: unable to find column "y"'),
+        ([relation, relation], "DuckDBPyRelation can not be computed: Catalog Error"),
+        (relation, "DuckDBPyRelation can not be computed: Catalog Error: Table with name gone does not exist\\."),
+    ]:
+        with pytest.raises(sw.BadEvents, match=why):
+            sw.evaluate(QUERY, events)
+        with pytest.raises(sw.BadEvents, match=why):
+            fr.detect(fr.Session(5), events)
+
+
+def test_requests_that_are_no_table_are_called_so():
+    for at in (pd.Index([1, 2]), pd.Series([1, 2]), pl.Series([1, 2]), np.array([1, 2]), [1, 2]):
+        with pytest.raises(sw.BadType, match=r"^at is a time, or several, not a table of requests"):
+            sw.evaluate(QUERY, TABLE, at=at)
+    with pytest.raises(sw.BadType, match=r"^at is a float, which is no table"):
+        sw.evaluate(QUERY, TABLE, at=3.5)
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(5, -2), pa.decimal256(40, -2)])
+def test_decimals_of_hundreds_are_whole_numbers(kind):
+    events = pa.table({"ts": [1, 2, 3], "n": pa.array([Decimal("1E+2"), None, Decimal("1.2E+4")], kind)})
+    assert fr.detect(fr.Threshold("n", ">", 100), events)["start"].to_pylist() == [3]
+    aggregates = [sw.sum("n"), sw.max("n"), sw.sum("n + 1"), sw.count_if("n > 100.5")]
+    queries = [sw.Query(aggregate, sw.Rows(3), f"q{i}") for i, aggregate in enumerate(aggregates)]
+    last = sw.evaluate(queries, events).to_pylist()[-1]
+    assert last == {"ts": 3, "q0": 12100, "q1": 12000, "q2": 12102, "q3": 1}

@@ -203,3 +203,13 @@ def test_whole_numbers_of_any_width_are_the_same_key(by: str | tuple[str, ...]) 
         engine.append(table)
         assert sw.evaluate(query, table, at=asked, key=by)["n"].to_pylist() == [2, 0, 0]
         assert engine.features(asked)["n"].to_pylist() == [2, 0, 0]
+
+
+def test_a_tuple_of_one_value_is_the_key_of_one_column():
+    engine = sw.Engine(key=["k"])
+    engine.register(sw.Query(sw.count(), sw.Rows(5), "c"))
+    engine.append({"ts": [1], "k": ["a"]})
+    assert engine.lookup("c", key=("a",)) == engine.lookup("c", key=["a"]) == engine.lookup("c", key="a") == 1
+    for key in (("a", "b"), ()):
+        with pytest.raises(sw.BadQuery, match='is no value of one column, "k"'):
+            engine.lookup("c", key=key)

@@ -183,3 +183,23 @@ def test_nanoseconds_of_a_timedelta_count() -> None:
     assert in_units(pd.Timedelta(1500, "ns"), "ns") == 1500
     with pytest.raises(sw.BadQuery, match="not a whole number of the unit of ts"):
         in_units(pd.Timedelta(1500, "ns"), "us")
+
+
+def test_words_beyond_int64_are_no_times_and_the_hint_works():
+    large = pa.table({"ts": pa.array([2**63 + 1000], pa.uint64()), "x": [1]})
+    query = sw.Query(sw.count(), sw.Rows(2), "n")
+    with pytest.raises(sw.BadType, match=r"do not fit int64\. Hint: whole numbers up to 9223372036854775807"):
+        sw.evaluate(query, large)
+    assert sw.evaluate(query, {"ts": [(2**63 + 1000) // 1000], "x": [1]})["n"].to_pylist() == [1]
+
+
+def test_days_at_the_ends_of_the_calendar_are_answered_or_told():
+    today = sw.Query(sw.count(), sw.Since("1d"), "n")
+    for at in (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 29, 23, 59)):
+        assert sw.evaluate(today, {"ts": [at]})["n"].to_pylist() == [1]
+    for at, shown in (
+        (dt.datetime(1, 1, 1, 12), "0001-01-01T12:00:00"),
+        (dt.datetime(9999, 12, 30), "9999-12-30T00:00:00"),
+    ):
+        with pytest.raises(sw.BadEvents, match=f"ts {shown}.* is beyond the days .* 0001-01-02 to 9999-12-29. Hint"):
+            sw.evaluate(today, {"ts": [at]})

@@ -28,6 +28,7 @@ from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
 from swag.tables.columns import Clock, Field, column, decoded_type, timed
 from swag.tables.keys import KeyTable
+from swag.tables.plain import are_other_decimals, as_known
 from swag.tables.waiting import TimedRows, Waiting
 
 SKIP = " skip"  # beside frames that wait for their end: see frames/finding/ties.py
@@ -134,6 +135,8 @@ class DetectorCore:
                     f'"{name}" is {values.type}, but came without a type of its own so far.',
                     f"cast it to {values.type} from the start",
                 )
+            elif are_other_decimals(values.type, before):
+                wanted = wanted.set_column(i, name, as_known(values, before, f'"{name}"'))
             elif decoded_type(before) != decoded_type(values.type):
                 raise BadType(f'"{name}" is {values.type}, but has been {before} so far.', f"cast it to {before}")
         return wanted

@@ -18,6 +18,7 @@ from swag.tables.columns import Clock, column, decoded_type, one_chunk, room
 from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import is_joined, key_name
 from swag.tables.keys import KeyTable, is_string
+from swag.tables.plain import are_other_decimals, as_known
 from swag.tables.times.points import is_point
 
 if TYPE_CHECKING:
@@ -53,6 +54,11 @@ def chunks(size: int) -> list[slice]:
     parts = threads() if size >= ONE_THREAD_BELOW else 1
     edges = [size * i // parts for i in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def is_empty(table: pa.Table) -> bool:
+    """Are there no rows, and columns of which nobody knows what they would be of?"""
+    return not table.num_rows and pa.null() in table.schema.types
 
 
 def with_read(spec: "Spec", table: pa.Table) -> pa.Table:
@@ -109,12 +115,13 @@ def check_key_type(table: pa.Table, by: tuple[str, ...], known: KeyTable | None)
     """Refuse key columns of other types than keys have had so far, before any of them is numbered."""
     if known is None or table.num_rows == 0:
         return
-    schema = table.schema
-    found = schema.field(key_name(by)).type if is_joined(table, by) else [schema.field(name) for name in by]
+    found = table.column(key_name(by)).flatten() if is_joined(table, by) else [table.column(name) for name in by]
     had = known.type if len(by) > 1 else [pa.field(by[0], known.type)]
     for name, came, before in zip(by, found, had, strict=True):
         kind = decoded_type(came.type)
-        if kind != before.type and not (is_string(kind) and is_string(before.type)):
+        if are_other_decimals(kind, before.type):
+            as_known(came, before.type, f'key column "{name}"')
+        elif kind != before.type and not (is_string(kind) and is_string(before.type)):
             raise BadType(
                 f'key column "{name}" is {kind}, but keys have been {before.type} so far.', f"cast it to {before.type}"
             )

@@ -16,8 +16,8 @@ from frames.scans.scan import extended
 from frames.scans.state import value_numbers
 from kernels.frames import told_apart as frame_values
 from swag.durable.state import State, own_arrays
-from swag.tables.columns import Field
-from swag.tables.keys import KeyTable, hashed
+from swag.tables.columns import Field, hashed
+from swag.tables.keys import KeyTable
 
 FEW_PAIRS = 4096  # pairs are kept until there are so many, and twice as many as are in use
 NUMBER_BITS = 31  # of a value, in the word that stands for a pair: the token of its key is in front

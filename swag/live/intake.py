@@ -174,13 +174,19 @@ def key_ids(
         own = [table.column(name) for name in columns]
         if store.keys is None:
             checked(table, columns)
-            store.keys = KeyTable(pa.struct([(n, each.type) for n, each in zip(columns, own, strict=True)]))
+            keys = KeyTable(pa.struct([(n, each.type) for n, each in zip(columns, own, strict=True)]))
+            ids = keys.encode_columns(own)
+            store.keys = keys
+            return ids
         return store.keys.encode_columns(own)
     array = table.column(key)
-    if store.keys is None:
-        checked(table, columns)
-        store.keys = KeyTable(array.type)
-    return store.keys.encode(array, key)
+    if store.keys is not None:
+        return store.keys.encode(array, key)
+    checked(table, columns)
+    keys = KeyTable(array.type)
+    ids = keys.encode(array, key)  # of nulls alone there are no keys, nor do they have a type
+    store.keys = keys
+    return ids
 
 
 def is_wide(kind: pa.DataType) -> bool:

@@ -17,9 +17,8 @@ from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Arena, Column
 from swag.query.kind import HASHED, SCALED, TIME, factors
 from swag.tables import decay, decimals
-from swag.tables.columns import Clock, Field
+from swag.tables.columns import Clock, Field, hashed
 from swag.tables.decimals import limb_of
-from swag.tables.keys import hashed
 
 EACH = ""  # in place of a predicate: the mask of a space that holds the rows of many
 

@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 def requests_table(at: Any, ts: str, keys: list[str]) -> pa.Table:
     """The requests, which are a table: times alone are none."""
-    arrays = isinstance(at, np.ndarray | pa.Array | pa.ChunkedArray)
+    arrays = isinstance(at, np.ndarray | pa.Array | pa.ChunkedArray) or hasattr(type(at), "dtype")  # a Series, an Index
     if arrays or (not isinstance(at, pa.Table | dict) and is_point(at[0] if isinstance(at, list) and at else at)):
         columns = ", ".join(f'"{name}": […]' for name in [ts, *keys])
         raise BadType("at is a time, or several, not a table of requests.", f"at={{{columns}}}")
-    return as_table(at)
+    return as_table(at, what="at is")
 
 
 def answered_by(

@@ -316,6 +316,8 @@ def as_clock(times: pa.ChunkedArray, clock: Clock, name: str) -> pa.ChunkedArray
     if kind == clock.type or (pa.types.is_integer(kind) and clock.unit is None):
         return times
     clock_of(times, name)
+    if pa.types.is_null(kind) or pa.types.is_null(clock.type):  # there are none, or no events
+        return times
     if (
         pa.types.is_timestamp(kind)
         and pa.types.is_timestamp(clock.type)

@@ -19,13 +19,14 @@ POOLED_FROM = 1 << 20  # bytes from which on memory comes from Arrow's pool
 AS_THEY_ARE = (pa.int64(), pa.float64())  # the types that kernels are given
 
 
-def as_table(events: Any, keep: bool = False) -> pa.Table:
+def as_table(events: Any, keep: bool = False, what: str = "events are") -> pa.Table:
     """A pyarrow.Table of what users hand in; zero-copy where it can be.
 
     keep: rows are kept when the call is over. What is no table of Arrow may then be written to again, so it is copied.
+    what: who is told of, if it is no table.
     """
     try:
-        table = events if isinstance(events, pa.Table | dict) else table_of(events)
+        table = events if isinstance(events, pa.Table | dict) else table_of(events, what)
         table = _from_dict(table) if isinstance(table, dict) else table
         if keep and not isinstance(events, pa.Table | pa.RecordBatch):
             table = _copied(table)
@@ -173,9 +174,20 @@ def _taken(array: pa.Array, rows: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(kind, rows.size, [None, pa.py_buffer(found)])
 
 
+def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The order of rows by these columns, those of a key of several one by one."""
+    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
+    if len(own) == 1:
+        return np.asarray(pc.sort_indices(own[0]))
+    table = pa.table(own, [str(i) for i in range(len(own))])
+    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))
+
+
 @dataclass(frozen=True)
 class Clock:
-    """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s."""
+    """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s; null of an empty list,
+    whose times may be any: those of a calendar go with all queries."""
 
     type: pa.DataType
 
@@ -185,6 +197,8 @@ class Clock:
             return str(self.type.unit)
         if pa.types.is_date32(self.type):
             return "d"
+        if pa.types.is_null(self.type):
+            return "us"
         return "ms" if pa.types.is_date64(self.type) else None
 
     def instant(self, at: Any, what: str = "at") -> int:
@@ -217,6 +231,8 @@ class Clock:
 def clock_of(array: pa.ChunkedArray, name: str) -> Clock:
     if pa.types.is_integer(array.type) or pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
         return Clock(array.type)
+    if pa.types.is_null(array.type) and not len(array):
+        return Clock(array.type)
     raise BadType(
         f'ts column "{name}" is {array.type}; ts is an integer or a timestamp.',
         "cast it, e.g. with pyarrow.compute.strptime for text, or to whole microseconds for seconds as floats",
@@ -236,7 +252,9 @@ def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
         row = pc.index(pc.is_null(one_chunk(array)), True).as_py()
         raise BadEvents(f'row {row} has no timestamp: "{name}" is null.', "drop or repair such rows first")
     only = one_chunk(array)
-    return only.to_numpy() if only.type == AS_THEY_ARE[0] else _integers(only, name)
+    if only.type == AS_THEY_ARE[0]:
+        return only.to_numpy()
+    return _integers(only, name, f"whole numbers up to {LARGEST}: time in a coarser unit, as int64, or a timestamp")
 
 
 @dataclass(frozen=True)
@@ -271,6 +289,15 @@ class Field:
         values = self.values[rows] if self.values.size else self.values
         valid, exact = (None if each is None else each[rows] for each in (self.valid, self.exact))
         return Field(values, valid, self.type, self.words, exact)
+
+
+def hashed(column: Field) -> np.ndarray:
+    """The values of a column as words of 64 bits that are equal for equal ones: NaN is one value, -0.0 is 0.0."""
+    values = column.values
+    if column.words is not None:
+        found: np.ndarray = column.words.hashes(values)
+        return found
+    return np.where(values == values, values + 0.0, np.nan).view(np.int64) if values.dtype == np.float64 else values
 
 
 def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
@@ -351,7 +378,7 @@ def _zero(kind: pa.DataType) -> pa.Scalar:
     return pa.scalar(0, width).cast(kind)
 
 
-def _integers(array: pa.Array, name: str) -> np.ndarray:
+def _integers(array: pa.Array, name: str, hint: str = "cast the column to float64") -> np.ndarray:
     """Whole numbers, and times as such, as int64; refused if they do not fit."""
     kind = array.type
     if pa.types.is_temporal(kind):
@@ -360,9 +387,7 @@ def _integers(array: pa.Array, name: str) -> np.ndarray:
         try:
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise BadType(
-                f'"{name}" ({kind}) holds values that do not fit int64.', "cast the column to float64"
-            ) from None
+            raise BadType(f'"{name}" ({kind}) holds values that do not fit int64.', hint) from None
     return np.asarray(array)
 
 

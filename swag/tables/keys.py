@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from kernels.keys import hashing
 from swag.durable.state import State
 from swag.errors import BadEvents, BadQuery, BadType
-from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete, one_chunk
+from swag.tables.columns import Clock, decoded, decoded_type, is_discrete, one_chunk
 from swag.tables.comparing import same
+from swag.tables.plain import are_other_decimals, as_known, where_known
 from swag.tables.times.points import is_point
 
 INT64 = pa.int64()
@@ -57,7 +58,7 @@ class KeyTable:
             own = zip(kind, self._parts, strict=False)
             self.type = pa.struct([pa.field(each.name, part.type) for each, part in own])
         self._by_value = bool(self._parts) or is_discrete(self.type) or pa.types.is_floating(self.type)
-        if not self._by_value and not is_groupable(self.type):
+        if not (self._by_value or is_groupable(self.type) or pa.types.is_null(self.type)):
             raise ungroupable(kind)
         self.count = 0
         self._table = np.zeros(64, np.int32)  # half the cache misses of int64
@@ -92,7 +93,10 @@ class KeyTable:
 
     def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key, -1 for those never seen."""
-        return self._through_dictionary(self._checked(keys, name, finding=True), self._find)
+        array = self._checked(keys, name, finding=True)
+        if are_other_decimals(array.type, self.type):
+            return self._find_any(array, name)
+        return self._through_dictionary(array, self._find)
 
     def find_any(self, columns: list[Any], names: tuple[str, ...]) -> np.ndarray:
         """The id of every key, by its columns as users have them, of Arrow or arrays of words: -1 for those never seen,
@@ -133,7 +137,8 @@ class KeyTable:
     def _finds(self, kind: pa.DataType) -> bool:
         """Are keys found by values of this type as they are? Whole numbers that int64 holds may be of any width."""
         types = decoded_type(kind), self.type
-        return self._is_own(kind) or all(pa.types.is_integer(each) and each != pa.uint64() for each in types)
+        own = pa.types.is_null(self.type) or self._is_own(kind)
+        return own or all(pa.types.is_integer(each) and each != pa.uint64() for each in types)
 
     def forget_after(self, count: int) -> None:
         """Take back the newest keys, down to `count` of them."""
@@ -183,6 +188,8 @@ class KeyTable:
             if pa.types.is_temporal(self.type) and self.type.bit_width == 32:
                 values = values.cast(pa.int32())
             return values.cast(self.type)
+        if pa.types.is_null(self.type):  # of which there is none
+            return pa.nulls(0)
         ends = self._ends[: self.count + 1]
         buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
         every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
@@ -208,6 +215,10 @@ class KeyTable:
         """A key as a column of one row; None if no key can have this value."""
         if self._parts:
             return self._one_struct(key)
+        if isinstance(key, list | tuple):
+            if len(key) != 1:
+                raise BadQuery(f'key={key!r} is no value of one column, "{name}".', f"key={key[0]!r}" if key else "")
+            key = key[0]
         if not pa.types.is_timestamp(self.type):
             return same(key, self.type)
         if not is_point(key):
@@ -265,11 +276,15 @@ class KeyTable:
         if self._parts and pa.types.is_struct(array.type):
             return array  # its columns are checked one by one
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        if len(array) and not (self._finds(kind) if finding else self._is_own(kind)):
+        if are_other_decimals(kind, self.type):
+            array = where_known(array, self.type) if finding else as_known(array, self.type, f'key column "{name}"')
+        elif len(array) and not (self._finds(kind) if finding else self._is_own(kind)):
             raise BadType(
                 f'key column "{name}" is {kind}, but keys have been {self.type} so far.', f"cast it to {self.type}"
             )
         if array.null_count:
+            if pa.types.is_null(kind):
+                raise ungroupable(kind)
             row = pc.index(pc.is_null(array), True).as_py()
             raise BadEvents(f'row {row} has no key: "{name}" is null.', "drop such rows, or fill in a key of their own")
         return array
@@ -325,6 +340,8 @@ class KeyTable:
         return ids
 
     def _find(self, array: pa.Array) -> np.ndarray:
+        if not self.count:
+            return np.full(len(array), -1)
         ids = np.empty(len(array), np.int64)
         if self._by_value:
             hashing.find_integers(self._numbers(array, KeyTable.find), self._table, self._values, ids)
@@ -405,15 +422,6 @@ def ungroupable(kind: pa.DataType) -> BadType:
     return BadType(f"a key of type {kind} can not be grouped by.", hint)
 
 
-def hashed(column: Field) -> np.ndarray:
-    """The values of a column as words of 64 bits that are equal for equal ones: NaN is one value, -0.0 is 0.0."""
-    values = column.values
-    if column.words is not None:
-        found: np.ndarray = column.words.hashes(values)
-        return found
-    return np.where(values == values, values + 0.0, np.nan).view(np.int64) if values.dtype == np.float64 else values
-
-
 def is_groupable(kind: pa.DataType) -> bool:
     """Can values of this type be told apart?"""
     by_bytes = is_spelled(kind) or pa.types.is_decimal(kind)
@@ -437,13 +445,3 @@ def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:
     found = pa.Array.from_buffers(pa.large_binary(), ends.size - 1, buffers)
     found.validate(full=True)
     return found
-
-
-def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """The order of rows by these columns, those of a key of several one by one."""
-    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
-    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
-    if len(own) == 1:
-        return np.asarray(pc.sort_indices(own[0]))
-    table = pa.table(own, [str(i) for i in range(len(own))])
-    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))

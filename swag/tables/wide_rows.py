@@ -40,7 +40,7 @@ class Entities:
 
     def __init__(self, given: Any) -> None:
         self._few = few_words(given)
-        self._table = None if self._few else as_table(given)
+        self._table = None if self._few else as_table(given, what="entities are")
         self.names: list[str] = list(self._few) if self._table is None else self._table.column_names
         if len(set(self.names)) < len(self.names):
             raise BadEvents(f"two columns of the entities have one name: {', '.join(self.names)}.", "rename one")

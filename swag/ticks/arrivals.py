@@ -1,6 +1,6 @@
 """How events come to the streams of an engine: at once, in order; after a wait for the watermark; or each in its place.
 
-hold=True, no lateness    in order, or refused: only the first batch comes here, which tells what time is
+hold=True, no lateness    in order, or refused; the first batch tells what time is
 hold=True, lateness       they wait in front of the streams, until the watermark has passed them
 hold=False                at once, late ones in their place (swag/ticks/in_place.py)
 """
@@ -13,6 +13,7 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
 from swag.live import intake
+from swag.live.vocabulary.known_decimals import KnownDecimals
 from swag.query.groupings import By
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
@@ -25,8 +26,8 @@ from swag.ticks.refused import Refused, due_before
 
 
 class Arrivals:
-    """The way of events into `streams`. It owns those that wait, those that were refused, and a time that was given
-    before the first event.
+    """The way of events into `streams`. It owns those that wait, those that were refused, the types of decimals, and a
+    time that was given before the first event.
 
     Asked of it: to `take` a batch, that time passes (`advance`), to `add` and `remove` queries (which may read what
     waits), and its `state`.
@@ -36,6 +37,7 @@ class Arrivals:
         self.streams, self.ts, self.lateness, self.hold = streams, streams.ts, lateness, hold
         self.held: Held | None = None  # once there is a first event, where events wait
         self.refused = Refused()
+        self._decimals = KnownDecimals()
         self._advanced: Any = None  # whose type nobody knows yet
 
     @property
@@ -67,6 +69,12 @@ class Arrivals:
 
     def take(self, table: pa.Table) -> int:
         """A batch with all that the streams read, whole or not at all; returns how many events were taken."""
+        table = self._decimals.fitted(table)
+        count = self._take(table)
+        self._decimals.note(table)
+        return count
+
+    def _take(self, table: pa.Table) -> int:
         streams = self.streams
         first = streams.time.clock is None
         try:
@@ -170,7 +178,8 @@ class Arrivals:
     def state(self) -> State:
         held = None if self.held is None else self.held.state()
         early = {} if self._advanced is None else {"advanced": table_to_array(pa.table({"ts": [self._advanced]}))}
-        return with_arrays(nested({}, {"held": held, "refused": self.refused.state()}), early)
+        inside = {"held": held, "refused": self.refused.state(), "decimals": self._decimals.state()}
+        return with_arrays(nested({}, inside), early)
 
     def restore(self, state: State) -> None:
         """The streams have been restored."""
@@ -180,6 +189,10 @@ class Arrivals:
             self.held.restore(part(state, "held"))
         if header.get("refused") is not None:
             self.refused.restore(part(state, "refused"))
+        if header.get("decimals") is not None:
+            self._decimals.restore(part(state, "decimals"))
+        for stream in self.streams.every_stream:  # in older files they are those that aggregates read
+            self._decimals.note_types(stream.core.dictionary.types.items())
         time = self.streams.time
         if not self.hold and self.lateness is not None and time.clock is not None:
             time.lateness = in_units(self.lateness, time.clock.unit)

@@ -22,8 +22,8 @@ from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.query.windows import Unbounded, Window, lies_ahead, sees_later
-from swag.tables.columns import Clock, one_chunk
-from swag.tables.keys import KeyTable, order_of
+from swag.tables.columns import Clock, one_chunk, order_of
+from swag.tables.keys import KeyTable
 from swag.ticks.schedule import TickAnswers, new_ids
 
 KEYS_AT_ONCE = 1 << 16  # keys reported at once, at least

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.operators.numbers import EARLIEST
-from swag.durable.state import State
+from swag.durable.state import State, nested, parts
 from swag.errors import BadQuery, BadType, nearest
+from swag.live.vocabulary.known_decimals import KnownDecimals
 from swag.query.groupings import streams_of
 from swag.query.over_frames import ContinuousFrames, OverFrames
 from swag.query.query import Query
@@ -28,12 +29,14 @@ from swag.ticks.refused import due_before
 
 
 class OtherStreams:
-    """Owns the latest time of each other stream. Asked of it: to `take` a batch of one; that time passes for all; and
-    whether queries go with those that are there (`check`), of which it is told (`note`, `forget`)."""
+    """Owns the latest time of each other stream, and the types of its decimals. Asked of it: to `take` a batch of one;
+    that time passes for all; and whether queries go with those that are there (`check`), of which it is told (`note`,
+    `forget`)."""
 
     def __init__(self, streams: GroupedStream, arrivals: Arrivals) -> None:
         self.streams, self.arrivals = streams, arrivals
         self.now: dict[str, int] = {}
+        self._decimals: dict[str, KnownDecimals] = {}
         self._names: Names | None = None  # of the queries that are registered, once somebody has asked
 
     def readers(self, name: str | None = None) -> list[ContinuousFrames]:
@@ -76,7 +79,8 @@ class OtherStreams:
 
     def take(self, name: str, events: Any) -> int:
         """A batch of another stream, whole or not at all; returns how many events were taken."""
-        table = as_table(events, keep=True)
+        decimals = self._decimals.setdefault(name, KnownDecimals())
+        table = decimals.fitted(as_table(events, keep=True))
         times = column(table, self.streams.ts, "ts is")
         if table.num_rows == 0:
             return 0
@@ -96,6 +100,7 @@ class OtherStreams:
             for stream in self.streams.every_stream
             for each in stream.frames.filled_from(name)
         ]
+        decimals.note(table)
         for each, rows in came:  # which were right for all of them
             each.take_other(rows, clock)
         self.now[name] = max(self.now.get(name, EARLIEST), int(ts.max()))
@@ -140,10 +145,15 @@ class OtherStreams:
         return None if lateness is None else in_units(lateness, clock.unit)
 
     def state(self) -> State:
-        return {"now": self.now}, {}
+        known = [(name, each.state()) for name, each in self._decimals.items()]
+        saved = {name: state for name, state in known if state is not None}
+        return nested({"now": self.now, "decimals": list(saved)}, {"types": list(saved.values())})
 
     def restore(self, state: State) -> None:
         self.now = dict(state[0]["now"])
+        if "decimals" in state[0]:
+            for name, saved in zip(state[0]["decimals"], parts(state, "types"), strict=True):
+                self._decimals.setdefault(name, KnownDecimals()).restore(saved)
 
 
 class Names(NamedTuple):

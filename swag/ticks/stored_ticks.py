@@ -25,8 +25,8 @@ from swag.query.query import Query
 from swag.query.windows import Range, Reach, Since, Window, reach, sees_later
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
-from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
-from swag.tables.keys import KeyTable, order_of
+from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, order_of, taken
+from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
 from swag.ticks.partitioned import ticks_of_partitions
 from swag.ticks.schedule import Span, TickAnswers, Ticks

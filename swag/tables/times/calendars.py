@@ -58,8 +58,14 @@ def period_starts(period: Period, zone: str, unit: str, instants: np.ndarray) ->
     if not seconds.size:
         return instants
     first, last = int(seconds.min()), int(seconds.max())
-    if first < FIRST_SECOND or last > LAST_SECOND:
-        raise BadEvents(f"a calendar has the years 1 to 9999; ts {instants.min()} or {instants.max()} is beyond them.")
+    if first < FIRST_SECOND or last >= LAST_SECOND:
+        beyond = instants.min() if first < FIRST_SECOND else instants.max()
+        shown = beyond.astype(f"datetime64[{'D' if unit == 'd' else unit}]")
+        raise BadEvents(
+            f"ts {shown} is beyond the days whose calendar is known, which are {_day(FIRST_SECOND)} to "
+            f"{_day(LAST_SECOND - DAY)}.",
+            "leave such events out, or give a length, which needs no calendar: sw.Range(…)",
+        )
     if first // DAY == last // DAY:  # the usual lookup
         found = _of_a_day(period, zone, first // DAY)
     elif (last - first) // HOUR <= 4 * seconds.size + 10_000:
@@ -67,6 +73,10 @@ def period_starts(period: Period, zone: str, unit: str, instants: np.ndarray) ->
     else:  # years between them
         found = _boundaries(period, zone, np.unique(seconds // HOUR) * HOUR)
     return _in_unit(found, unit)[np.searchsorted(found, seconds, "right") - 1]
+
+
+def _day(second: int) -> str:
+    return str(np.datetime64(second, "s").astype("datetime64[D]"))
 
 
 @lru_cache(maxsize=1024)

@@ -24,9 +24,8 @@ from swag.query.lowering import simple_ones
 from swag.query.query import ALL, Query, Several, queries_in
 from swag.query.reading import Reading
 from swag.tables.answers import own_name
-from swag.tables.columns import Clock, instants
+from swag.tables.columns import Clock, instants, order_of
 from swag.tables.key_columns import apart, joined, key_name
-from swag.tables.keys import order_of
 from swag.tables.waiting import Waiting
 from swag.ticks.inside.relations import relations
 from swag.ticks.schedule import TickAnswers

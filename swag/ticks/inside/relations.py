@@ -21,7 +21,7 @@ from swag.query.kinds import count
 from swag.query.query import ALL, Query
 from swag.stored.evaluation import answered_by
 from swag.tables.answers import own_name
-from swag.tables.keys import order_of
+from swag.tables.columns import order_of
 from swag.ticks.inside.picking import partitions
 
 

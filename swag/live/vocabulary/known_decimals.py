@@ -17,13 +17,16 @@ class KnownDecimals:
 
     def __init__(self) -> None:
         self._types: dict[str, pa.DataType] = {}
+        self._usual: pa.Schema | None = None  # of a batch that fitted: to compare is faster than to look at each column
 
     def fitted(self, table: pa.Table) -> pa.Table:
-        return fitted(table, self._types) if self._types else table
+        return table if table.schema == self._usual else fitted(table, self._types)
 
     def note(self, table: pa.Table) -> None:
         """These came."""
-        self.note_types(zip(table.column_names, table.schema.types, strict=True))
+        if table.schema != self._usual:
+            self.note_types(zip(table.column_names, table.schema.types, strict=True))
+            self._usual = table.schema
 
     def note_types(self, types: Iterable[tuple[str, pa.DataType]]) -> None:
         """So much is known of some columns."""
@@ -35,4 +38,4 @@ class KnownDecimals:
         return ({}, {"types": types_to_array(self._types)}) if self._types else None
 
     def restore(self, state: State) -> None:
-        self._types = types_from_array(state[1]["types"])
+        self._types, self._usual = types_from_array(state[1]["types"]), None

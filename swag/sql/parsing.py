@@ -86,6 +86,10 @@ def _statements(text: str, tokens: list[Token]) -> list[list[Token]]:
             statements.append([])
             depth = 0
             continue
+        before = statements[-1][-1].token_type if statements[-1] else None
+        if (before, token.token_type) == (TokenType.COMMA, TokenType.R_PAREN):
+            message = "expected something after the comma, found )."
+            raise wrong(text, statements[-1][-1].start, message, "leave the comma out")
         statements[-1].append(token)
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
         if depth > MOST_PARENTHESES:
